@@ -118,6 +118,7 @@ export function endWords(report: Report, peer: string, direction: Direction): Se
   if (report.skipped > 0) notes.push(t("end.kept", { n: report.skipped, size: bytes(report.skipped_bytes) }));
   if (report.reused > 0) notes.push(t("end.reused", { size: bytes(report.reused) }));
   if (report.excluded > 0) notes.push(t("end.leftOut", { n: report.excluded }));
+  if (report.acls_lost > 0) notes.push(t("end.aclsLost", { n: report.acls_lost }));
   if (report.reconnected > 0) notes.push(t("end.reconnected", { n: report.reconnected }));
   const moved = whatMoved(report);
   switch (report.outcome) {

@@ -670,8 +670,9 @@ export function codeValidWords(ms: number): string {
   return ms < 60_000 ? t("inbox.validForLess") : t("inbox.validFor", { minutes: Math.floor(ms / 60_000) });
 }
 
-/** A fault of what was to be received here: this device may itself have declined it. */
+/** A fault of what was to be received here: this device may itself have declined or ended it. */
 export function acceptFaultWords(fault: Fault, from: string): Sentence {
+  if (fault.code === "stalled") return says("fault.stalledHere", { peer: from, time: duration(fault.seconds * 1000) });
   if (fault.code !== "declined") return faultWords(fault, from);
   switch (fault.reason) {
     case "no_room":

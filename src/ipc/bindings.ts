@@ -421,6 +421,12 @@ export type Counts = {
 	 *  everything in it.
 	 */
 	excluded: number,
+	/**
+	 *  Of what was sent: entries that did not get their access control list, because the receiver
+	 *  did not ask for lists, or its filesystem or system could not keep them. Of a copy, see
+	 *  `attributes_lost` in the copy's report.
+	 */
+	acls_lost: number,
 	/**  Entries that failed, both ends together. */
 	failed: number,
 };

@@ -155,6 +155,7 @@ export interface Arguments {
   "end.kept": { n: number; size: string };
   "end.reused": { size: string };
   "end.leftOut": { n: number };
+  "end.aclsLost": { n: number };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };
   "copied.partial": { moved: string; n: number };
@@ -285,6 +286,7 @@ export interface Arguments {
   "fault.receiptContradicts": { detail: string; peer: string };
   "fault.receiptContradicts.next": { peer: string };
   "fault.stalled": { peer: string; time: string };
+  "fault.stalledHere": { peer: string; time: string };
   "fault.version": { ours: number; peer: string; theirs: number };
   "fault.tls": { detail: string; peer: string };
   "fault.noKernelTls": { why: string };

@@ -2,6 +2,7 @@
 // receives, and nobody is at the other end.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -252,7 +253,7 @@ test("`ringway recv` shares nothing", async (t) => {
   await serving.exit();
   const receiving = await receiver(t, far, inboxThere, { code: null, port: serving.port });
   const getting = await got(t, near, [`${receiving.target}:runs`, inbox], { wanted: EXIT.failed });
-  assert.equal(getting.events.at(-1).error.code, "not_shared", getting.said());
+  assert.equal(getting.events.at(-1).error.code, "not_served", getting.said());
 });
 
 test("a device that is not paired gets nothing, and is asked for a code", async (t) => {
@@ -262,4 +263,79 @@ test("a device that is not paired gets nothing, and is asked for a code", async 
   const getting = await got(t, stranger, [`${serving.target}:runs`, inbox], { wanted: EXIT.notAuthenticated });
   assert.equal(getting.events.at(-1).error.code, "pairing_needed", getting.said());
   assert.ok(far);
+});
+
+/** The paths below a folder, sorted. */
+const below = (folder) => readdirSync(folder, { recursive: true }).map(String).sort();
+
+const planned = (end) => end.events.filter(({ event }) => event === "planned");
+
+test("patterns and lists select what is got, and the other device applies them", async (t) => {
+  const { near, base, inbox, shared, serving } = await sharing(t);
+  mkdirSync(join(shared, "src/cache/deep"), { recursive: true });
+  for (const file of ["main.o", "src/main.c", "src/keep.o", "src/cache/deep/x", "cache"]) writeFileSync(join(shared, file), file);
+  const source = `${serving.target}:runs/`;
+  await got(t, near, [source, inbox], { args: ["--exclude", "*.o", "--include", "keep.o", "--exclude", "cache/"] });
+  assert.deepEqual(below(inbox), ["cache", "src", "src/keep.o", "src/main.c"]);
+  const from = join(base, "patterns");
+  writeFileSync(from, "# what is made\n*.o\n!keep.o\ncache/\n");
+  const again = join(base, "again");
+  mkdirSync(again);
+  await got(t, near, [source, again], { args: ["--exclude-from", from] });
+  assert.deepEqual(below(again), below(inbox));
+  const list = join(base, "list");
+  writeFileSync(list, "src/cache\0gone\0");
+  const some = join(base, "some");
+  mkdirSync(some);
+  const listed = await got(t, near, [source, some], { args: ["--files-from", list], wanted: EXIT.partial });
+  assert.deepEqual(below(some), ["src", "src/cache", "src/cache/deep", "src/cache/deep/x"]);
+  assert.deepEqual(listed.events.filter(({ event }) => event === "entry_failed").map(({ path }) => path), ["gone"]);
+  const two = await near.run(["get", `${source}src`, `${source}cache`, some, "--files-from", list]);
+  assert.equal(two.status, EXIT.usage, two.said());
+  const bad = await near.run(["get", source, some, "--exclude", "["]);
+  assert.equal(bad.status, EXIT.usage, bad.said());
+});
+
+test("a dry run of getting tells what then moves, writes nothing, and is in no history", async (t) => {
+  const { near, far, inbox, shared, serving } = await sharing(t);
+  mkdirSync(join(shared, "tree/folder 1"), { recursive: true });
+  for (let file = 0; file < 300; file += 1) writeFileSync(join(shared, file % 2 ? "tree" : "tree/folder 1", `${file}`), `${file}`);
+  symlinkSync("2", join(shared, "tree/link"));
+  linkSync(join(shared, "tree/3"), join(shared, "tree/three"));
+  const args = ["--exclude", "*1*", "--include", "*11*"];
+  const words = [`${serving.target}:runs/tree`, inbox];
+  const dry = await got(t, near, words, { args: [...args, "--dry-run"] });
+  assert.deepEqual(readdirSync(inbox), [], "nothing is written");
+  for (const device of [near, far]) {
+    const { stdout } = await device.run(["inbox", "--all", "--json"]);
+    assert.ok(!stdout.includes('"outcome"'), stdout);
+  }
+  const told = planned(dry).map(({ path }) => path).sort();
+  assert.ok(told.length > 20, dry.said());
+  const { files, folders, links, excluded, dry_run } = finished(dry);
+  assert.deepEqual([files + folders + links, dry_run], [told.length, true]);
+  assert.ok(excluded > 0);
+  const whole = await got(t, near, words, { args });
+  assert.deepEqual([finished(whole).files, finished(whole).folders, finished(whole).links], [files, folders, links]);
+  assert.deepEqual(below(inbox), told);
+  assert.ok(existsSync(shared));
+  // Without --json each entry is a line, and a missing path says so.
+  const lines = await near.run(["get", words[0], "--dry-run"]);
+  assert.match(lines.stdout, /^dir +tree\/$/m);
+  assert.match(lines.said(), /Would get tree: .* Nothing was got\./);
+  const missing = await near.run(["get", `${serving.target}:runs/missing`, "--dry-run"]);
+  assert.equal(missing.status, EXIT.failed, missing.said());
+});
+
+test("getting ends after --timeout if the other device sends nothing", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t);
+  writeFileSync(join(shared, "bulk"), randomBytes(40_000_000));
+  const getting = getter(t, near, [`${serving.target}:runs/bulk`, inbox], { args: ["--timeout", "3s", "--retry", "no", ...SLOW] });
+  await moving(getting);
+  serving.kill("SIGSTOP");
+  // Its kernel acknowledges what this end says. Its session falls silent only after 15 seconds.
+  const status = await getting.exit();
+  serving.kill("SIGCONT");
+  assert.equal(status, EXIT.failed, getting.said());
+  assert.equal(getting.events.at(-1).error.code, "stalled", getting.said());
 });

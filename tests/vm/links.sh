@@ -55,6 +55,13 @@ verdict "a long link is given several lanes" $?
 grep -q '"network"' large-file/send.json
 verdict "the network is named as what limits" $?
 
+# The first lanes fill this one, and more would only share it.
+/bin/tc qdisc change dev lo root netem delay 10ms rate "$rate" limit 20000
+crossing full-link large
+grown=$(grep '"finished"' full-link/send.json | grep -o '"lanes":[0-9]*' | tail -n 1 | cut -d : -f 2)
+[ "${grown:-99}" -le 4 ]
+verdict "a full link is given no more lanes" $?
+
 /bin/tc qdisc del dev lo root
 cd /
 rm -rf "$work"

@@ -11,9 +11,10 @@ const SCRIPT = join(ROOT, "tests/vm/links.sh");
 const TIMEOUT_SECONDS = 600;
 const EXPECTED = [
   "there is a long link",
-  ...["many-files", "large-file", "large-file-one-lane"].map((name) => `${name}: the tree arrives`),
+  ...["many-files", "large-file", "large-file-one-lane", "full-link"].map((name) => `${name}: the tree arrives`),
   "a long link is given several lanes",
   "the network is named as what limits",
+  "a full link is given no more lanes",
 ];
 
 test("long links", async (t) => {

@@ -2,8 +2,8 @@
 //! was read, and agrees with a second count.
 use super::input::Input;
 use ringway_wire::lane::{
-    Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
-    HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
+    ACL_LEN_MAX, AclKind, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList,
+    FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
@@ -310,6 +310,10 @@ fn check_xattrs(xattrs: Xattrs<'_>) {
         assert!(name.starts_with(b"user.") && name.len() > 5 && name.len() <= 255 && !name.contains(&0));
         total += name.len() + value.len();
     }
+    let lists = AclKind::ALL.into_iter().filter_map(|kind| xattrs.acl(kind));
+    let lists: Vec<_> = lists.map(|list| list.as_bytes().len()).collect();
+    assert!(lists.iter().all(|len| *len <= ACL_LEN_MAX));
+    total += lists.iter().sum::<usize>();
     assert!(total <= XATTRS_TOTAL_MAX);
-    assert_eq!(xattrs.is_empty(), xattrs.iter().next().is_none());
+    assert_eq!(xattrs.is_empty(), xattrs.iter().next().is_none() && lists.is_empty());
 }

@@ -1,11 +1,14 @@
 //! Inputs to start with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
-use ringway_model::{Compression, DeclineReason, Delta, DeviceKind, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{
+    Compression, DeclineReason, Delta, DeviceKind, Pattern, ShareName, ShareThere, ShareTrouble, Shortage,
+};
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    Message, NoAnswer, Offer, PathCodes, Progress, Question, Receipt, Refusal, Ticket, Totals, Wanted,
+    Message, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress, Purpose,
+    Question, Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
@@ -113,7 +116,16 @@ pub(crate) fn get() -> Get {
         limit: None,
         records_per_key: None,
         retry_s: 60,
+        patterns: vec![Pattern::Exclude(b"*.o".to_vec()), Pattern::Include(b"/keep.o".to_vec())],
+        selected: None,
+        purpose: Purpose::Transfer,
     }
+}
+
+pub(crate) fn planned_page() -> PlannedPage {
+    let failed = EntryFailed { path: b"a/c".to_vec(), operation: 1, reason: 2, errno: -13 };
+    let entries = vec![PlannedEntry::Moves(PlannedKind::File, b"a/b\xff".to_vec()), PlannedEntry::Fails(failed)];
+    PlannedPage { entries, counts: Some(PlannedCounts { sent: counts(), excluded: 1, failed: 1 }) }
 }
 
 fn stretches() -> Stretches {
@@ -142,6 +154,7 @@ fn control_messages() -> Vec<Message> {
         Message::NoReceipt,
         Message::Get(get()),
         Message::GetRefused(GetRefusal::Path(1, 2)),
+        Message::Selected(vec![b"a/b\xff".to_vec(), Vec::new()]),
         Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
         Message::Decline(DeclineReason::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
@@ -159,6 +172,7 @@ fn control_messages() -> Vec<Message> {
             reused: 3,
             edited: 0,
             failed: 2,
+            acls_lost: 1,
             proven: Some(proven()),
         }),
         Message::Proving(Progress { entries: 5, bytes: 6 }),
@@ -189,6 +203,8 @@ fn answers() -> Vec<(&'static str, Answer)> {
         ("answer-not-shared", Answer::Refused(NoAnswer::NotShared)),
         ("answer-unavailable", Answer::Refused(NoAnswer::Unavailable(ShareTrouble::Replaced))),
         ("answer-no-path", Answer::Refused(NoAnswer::Path(2))),
+        ("answer-planned", Answer::Planned(planned_page())),
+        ("answer-not-planned", Answer::NotPlanned(GetRefusal::TooSlow)),
     ]
 }
 

@@ -3,7 +3,7 @@
 //! its own calls whenever it may.
 use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
-use super::seeds::{entries_page, listing, question};
+use super::seeds::{entries_page, get, listing, planned_page, question};
 use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
@@ -11,7 +11,7 @@ use ringway_wire::control::{
     Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
-use ringway_wire::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX};
+use ringway_wire::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX, SELECTED_BYTES_MAX};
 use ringway_wire::session::{Event, HandedOver, Machine, QuestionNumber};
 use std::collections::VecDeque;
 
@@ -200,6 +200,16 @@ impl SenderSeen {
             2 if self.authenticated && !self.asked && !self.offered && choice & 0xe0 == 0xc0 && !machine.is_ended() => {
                 self.browses = machine.ask(question()).or(self.browses);
             }
+            // A plan is the first question of its session.
+            2 if self.authenticated
+                && !self.asked
+                && !self.offered
+                && self.browses.is_none()
+                && choice & 0xe0 == 0xe0
+                && !machine.is_ended() =>
+            {
+                self.browses = machine.plan(get(), Default::default());
+            }
             2 if choice & 0xe0 == 0xa0 => self.browses.into_iter().for_each(|number| machine.more_pages(number)),
             2 if choice & 0xe0 == 0x80 => self.browses.into_iter().for_each(|number| machine.abandon(number)),
             0 if self.authenticated && !self.asked && !self.offered && choice & 0x40 != 0 && !machine.is_ended() => {
@@ -340,7 +350,8 @@ impl ReceiverSeen {
             }
             Event::NamesArriving(bytes) => {
                 assert!(self.welcomed_known || self.stored, "names of a stranger");
-                assert!(!self.offered && bytes <= OFFERED_BYTES_MAX + OFFERED_NAMES_MAX * size_of::<u32>());
+                let most = (OFFERED_BYTES_MAX + OFFERED_NAMES_MAX * size_of::<u32>()).max(SELECTED_BYTES_MAX);
+                assert!(!self.offered && bytes <= most);
             }
             Event::Offered(offer, _) => {
                 assert!(self.welcomed_known || self.stored, "an offer from a stranger");
@@ -372,9 +383,16 @@ impl ReceiverSeen {
                 assert!(self.welcomed_known || self.stored, "a receipt for a stranger");
                 self.question = Some(Question::EarlierReceipt);
             }
-            Event::GetReceived(_) => {
+            Event::GetReceived(get, selected) => {
                 assert!(self.welcomed_known || self.stored, "a request of a stranger");
+                assert_eq!(get.selected.unwrap_or(0) as usize, selected.len());
                 self.question = Some(Question::Get);
+            }
+            Event::PlanAsked(number, get, selected) => {
+                assert!(self.welcomed_known || self.stored, "a question of a stranger");
+                assert_eq!(get.selected.unwrap_or(0) as usize, selected.len());
+                assert!(!self.offered && self.browsed.is_none_or(|before| before < number));
+                self.browsed = Some(number);
             }
             Event::WrongCode | Event::Cancelled(_) => {
                 assert!(machine.is_ended());
@@ -416,6 +434,7 @@ impl ReceiverSeen {
             7 if choice & 0xf0 == 0xb0 && self.proves => machine.proving(Progress { entries: 1, bytes: 2 }),
             4 if choice & 0x80 != 0 && self.browsed.is_some() => {
                 let answer = match (choice & 0x40 != 0, machine.takes_page()) {
+                    (true, true) if choice & 0x20 != 0 => Answer::Planned(planned_page()),
                     (true, true) => Answer::Entries(entries_page()),
                     _ => Answer::Refused(NoAnswer::Busy),
                 };

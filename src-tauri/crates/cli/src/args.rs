@@ -5,6 +5,7 @@ pub(crate) mod destination;
 mod get;
 mod limit;
 mod listen_address;
+mod moving;
 mod retry;
 mod rule;
 mod selection;
@@ -18,7 +19,6 @@ use std::path::{Path, PathBuf};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ringway_engine::limits;
 use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
 
 use crate::exit::{COPY_EXIT_LINES, COPY_SIGNALS_HELP, EXIT_HELP};
@@ -30,10 +30,11 @@ pub(crate) use get::GetArgs;
 use get::{GET_HELP, GET_USAGE};
 pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
+pub(crate) use moving::{LandingArgs, MovingArgs};
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::RuleArgs;
 use selection::SELECTION_HELP;
-pub(crate) use selection::SelectionArgs;
+pub(crate) use selection::{SelectionArgs, SelectionSources};
 use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
 pub(crate) use service::{
     AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
@@ -92,7 +93,7 @@ pub(crate) enum Command {
     #[command(override_usage = SEND_USAGE, after_long_help = with_statuses(&format!("{SEND_HELP}\n\n{SELECTION_HELP}")))]
     Send(Box<SendArgs>),
     /// Get folders and files that another machine shares with this one
-    #[command(override_usage = GET_USAGE, after_long_help = with_statuses(GET_HELP))]
+    #[command(override_usage = GET_USAGE, after_long_help = with_statuses(&format!("{GET_HELP}\n\n{SELECTION_HELP}")))]
     Get(Box<GetArgs>),
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
@@ -169,8 +170,9 @@ impl Command {
     /// transfer.
     pub(crate) fn prints_its_result(&self) -> bool {
         let moves = match self {
-            Self::Recv(_) | Self::Get(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
+            Self::Recv(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
             Self::Send(args) => !args.dry_run,
+            Self::Get(args) => !args.dry_run,
             Self::Copy(args) => !args.dry_run,
             _ => false,
         };
@@ -296,21 +298,8 @@ pub(crate) struct RecvArgs {
     pub(crate) no_pairing: bool,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
-    /// What happens to files that exist already and differ; nothing else is ever deleted
-    #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
-    pub(crate) on_conflict: ConflictArg,
-    /// Keep numeric owner and group (as root)
-    #[arg(long)]
-    pub(crate) owner: bool,
-    /// Keep setuid and setgid bits, which are otherwise dropped
-    #[arg(long)]
-    pub(crate) setuid: bool,
-    /// With --on-conflict replace, give existing folders the sender's permissions even where these
-    /// let more people in. Without it, permissions are only taken away from such folders
-    #[arg(long)]
-    pub(crate) modes: bool,
     #[command(flatten)]
-    pub(crate) home: HomeArgs,
+    pub(crate) landing: LandingArgs,
     #[command(flatten)]
     pub(crate) paths: PathArgs,
     #[command(flatten)]
@@ -366,43 +355,8 @@ pub(crate) struct SendArgs {
     pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
-    /// Parallel connections. Default: as many as suit the processors and the distance, and more
-    /// while the network limits and another one makes it faster
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
-    pub(crate) lanes: Option<u8>,
-    /// Send no faster than RATE bytes a second over all connections together. K, M, G are powers of
-    /// 1000, Ki, Mi, Gi of 1024; none lifts the limit of the settings for this transfer
-    #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
-    pub(crate) limit: Option<LimitArg>,
-    /// Compress file contents on the way (Zstandard): while the network limits and compressing
-    /// makes it faster, or never
-    #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
-    pub(crate) compress: CompressArg,
-    /// Send only the new parts of large files that have changed: when the network is slower than
-    /// comparing them at both ends, always, or never
-    #[arg(long, value_enum, default_value_t = DeltaArg::Auto)]
-    pub(crate) delta: DeltaArg,
-    /// Have the receiver read everything back from its disk and compare it with what was read here
-    /// (BLAKE3) before it reports success
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// After the connection is lost, keep trying for TIME to continue, each time anew: as in 30s,
-    /// 15m or 2h. Wait that long for a place, too, if the receiver is busy with other transfers. no
-    /// ends at once instead, also when the receiver's disk is full. Otherwise a full disk pauses
-    /// the transfer until there is room or the receiver is told to continue (Ctrl-Z and fg, or kill
-    /// -CONT, there)
-    #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
-    pub(crate) retry: RetryArg,
-    /// End when the receiver accepts nothing, or less than 100 bytes a second, for TIME while there
-    /// is data to send, as in 90s, 10m or 2h; no waits for ever. Pauses do not count, nor does time
-    /// in which the receiver says that it writes, compares or synchronises: that has its own limit
-    /// of 2 hours, plus a second for each MiB
-    #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10m")]
-    pub(crate) timeout: RetryArg,
-    /// TLS records after which a lane opens a new connection with new keys. Only for trying that
-    /// out: fewer than is safe serve no other purpose
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) records_per_key: Option<u64>,
+    #[command(flatten)]
+    pub(crate) moving: MovingArgs,
     #[command(flatten)]
     pub(crate) paths: PathArgs,
     #[command(flatten)]
@@ -572,8 +526,8 @@ pub(crate) struct SettingsArgs {
     /// Whether a service that the window started continues to receive after the window is closed
     #[arg(long, value_enum)]
     pub(crate) background: Option<SwitchArg>,
-    /// Whether the service receives; off declines offers that wait for an answer, and lets running
-    /// transfers continue
+    /// Whether the service listens; off declines offers that wait for an answer, serves no shared
+    /// folders, and lets running transfers continue
     #[arg(long, value_enum)]
     pub(crate) receiving: Option<SwitchArg>,
     /// Whether the service starts when this user logs in: with its systemd unit if that is
@@ -783,12 +737,12 @@ mod tests {
         let args = recv(&["recv"]);
         assert_eq!(args.dest, None);
         assert_eq!(args.listen, None);
-        assert_eq!(OnConflict::from(args.on_conflict), OnConflict::Replace);
-        assert!(!args.once && !args.yes && !args.owner && !args.setuid && !args.no_pairing);
+        assert_eq!(OnConflict::from(args.landing.on_conflict), OnConflict::Replace);
+        assert!(!args.once && !args.yes && !args.landing.owner && !args.landing.setuid && !args.no_pairing);
         let args = recv(&["recv", "in", "--once", "--yes", "--on-conflict", "rename", "--tls", "user", "--io", "sync"]);
         assert_eq!(args.dest.as_deref(), Some(Path::new("in")));
         assert!(args.once && args.yes);
-        assert_eq!(OnConflict::from(args.on_conflict), OnConflict::Rename);
+        assert_eq!(OnConflict::from(args.landing.on_conflict), OnConflict::Rename);
         assert_eq!((TlsMode::from(args.paths.tls), IoMode::from(args.paths.io)), (TlsMode::User, IoMode::Sync));
     }
 
@@ -808,11 +762,11 @@ mod tests {
         assert_eq!(send(&["send", "a", "b", "--nearby"]).sources_and_target(), (paths(&["a", "b"]), None));
         let args = send(&["send", "a", "lab-ws:4000", "--json", "--lanes", "4", "--code-file", "-"]);
         assert_eq!(args.sources_and_target(), (paths(&["a"]), Some(OsStr::new("lab-ws:4000"))));
-        assert_eq!(args.lanes, Some(4));
+        assert_eq!(args.moving.lanes, Some(4));
         assert_eq!(args.code.code_file.as_deref(), Some(Path::new("-")));
-        assert!(args.reporting.report.json && args.limit.is_none());
-        assert!(!args.verify && send(&["send", "--verify", "a", "lab"]).verify);
-        let limit = |text| send(&["send", "a", "lab", "--limit", text]).limit;
+        assert!(args.reporting.report.json && args.moving.limit.is_none());
+        assert!(!args.moving.verify && send(&["send", "--verify", "a", "lab"]).moving.verify);
+        let limit = |text| send(&["send", "a", "lab", "--limit", text]).moving.limit;
         assert_eq!(limit("none"), Some(LimitArg::Off));
         assert_eq!(limit("20M"), LimitArg::parse("20000000").ok());
     }

@@ -454,6 +454,9 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
         line.push_str(&format!(" {} edited{there} and kept.", were(report.counts.edited, "file")));
     }
     line.push_str(&left_out(report));
+    if report.counts.acls_lost > 0 {
+        line.push_str(&format!(" {} left without access control lists.", were(report.counts.acls_lost, "item")));
+    }
     if report.counts.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.counts.failed)));
     }
@@ -468,14 +471,18 @@ fn left_out(report: &Report) -> String {
     }
 }
 
-/// What a send would send, in one line.
+/// What a send would send, or a get get, in one line.
 pub(crate) fn planned_summary(transfer: &Transfer, report: &Report) -> String {
-    let mut line = format!("Would send {}: {}, {}.", title(transfer), things(report), bytes(report.counts.bytes));
+    let (verb, done) = match transfer.direction() {
+        Direction::Receiving => ("get", "got"),
+        Direction::Sending | Direction::Copying => ("send", "sent"),
+    };
+    let mut line = format!("Would {verb} {}: {}, {}.", title(transfer), things(report), bytes(report.counts.bytes));
     line.push_str(&left_out(report));
     if report.counts.failed > 0 {
         line.push_str(&format!(" {} would FAIL.", count(report.counts.failed)));
     }
-    line.push_str(" Nothing was sent.");
+    line.push_str(&format!(" Nothing was {done}."));
     line
 }
 
@@ -647,6 +654,7 @@ mod tests {
                 reused: 1_500_000_000,
                 edited: 2,
                 excluded: 4,
+                acls_lost: 5,
                 failed: 3,
             },
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
@@ -679,7 +687,8 @@ mod tests {
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
-             2 files were edited there and kept. 4 entries left out, as asked. 3 FAILED."
+             2 files were edited there and kept. 4 entries left out, as asked. \
+             5 items were left without access control lists. 3 FAILED."
         );
     }
 }

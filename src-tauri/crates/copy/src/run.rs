@@ -83,7 +83,7 @@ fn report_missing(job: &Job, source: &Path) {
     let Some(filter) = job.filter.as_ref().filter(|_| !job.is_stopped()) else { return };
     let dir = Dir::open_to_search(source).ok();
     for path in filter.missing(&job.met) {
-        let why = dir.as_ref().map_or(Errno::NOENT, |dir| why_missing(dir, path));
+        let why = dir.as_ref().map_or(Errno::NOENT, |dir| why_missing(dir, path, |_| false));
         let reason = FailureReason::Os { errno: why.raw_os_error() };
         job.fail_for(source.join(OsStr::from_bytes(path)), Operation::Open, reason);
     }

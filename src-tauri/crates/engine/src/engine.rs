@@ -37,7 +37,7 @@ use crate::send;
 use crate::shared::{self, Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Record, Remembered, Resend, is_remembered};
 use crate::store::{self, look_alike, targets};
-use crate::transfers::copying::{self, CopyRequest};
+use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
 use crate::transfers::transfer::Transfer;
 
@@ -453,6 +453,25 @@ impl Engine {
                 transfer
             }
         }
+    }
+
+    /// Starts to ask another device what a request would get: `planned` is called with each entry,
+    /// by its path in the transfer. The report counts what would be sent, and what would fail. What
+    /// is here already is not looked at, nothing is written, and neither device's history has it.
+    pub fn plan_get(&self, request: GetRequest, planned: PlannedFn) -> Transfer {
+        let title = request.paths.first().map(PathInShare::title).unwrap_or_default();
+        let more = request.paths.len().saturating_sub(1) as u64;
+        let id = random();
+        let transfer_id = TransferId(*id.as_ref().unwrap_or(&[0; 16]));
+        let transfer = Transfer::new(transfer_id, Direction::Receiving, (title, more), None);
+        match id {
+            Ok(_) => {
+                let shared = Arc::clone(&self.shared);
+                tokio::spawn(getting::planning::run(shared, request, planned, transfer.clone()));
+            }
+            Err(error) => transfer.end(Err(error)),
+        }
+        transfer
     }
 
     /// What to call a target: a device's name here, or an address.

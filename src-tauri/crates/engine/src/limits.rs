@@ -96,6 +96,11 @@ pub const COUNTED_TIME_MAX: Duration = Duration::from_secs(1);
 /// See [`COUNTED_TIME_MAX`].
 pub const SCARCE_BYTES: u64 = 16_000_000_000;
 
+/// How long patterns of another device may be compared with the names of a folder before anything
+/// of it is offered: half a million ordinary names with a thousand ordinary patterns. A device
+/// chooses its patterns, and a comparison takes what they say.
+pub const SELECTING_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// How long a device that gets something may take none of it, before it is given up.
 pub const SERVED_STALL_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 

@@ -20,3 +20,4 @@ mod serving;
 mod shares;
 mod taking;
 mod visitor;
+mod wanted;

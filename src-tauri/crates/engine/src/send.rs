@@ -8,7 +8,7 @@ mod find;
 pub(crate) mod lanes;
 mod listing;
 pub(crate) mod reach;
-mod stall;
+pub(crate) mod stall;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -301,7 +301,7 @@ impl Job<'_> {
         };
         // Lanes that come to their end have nothing to share.
         if lanes.opening.is_empty() && lanes.running == lanes.started {
-            let more = lanes.growth.lanes_to_add(now, bytes, limited);
+            let more = lanes.growth.lanes_to_add(now, bytes, limited && !self.stops.fill_the_link());
             lanes.open(origin, more);
         }
     }
@@ -309,13 +309,8 @@ impl Job<'_> {
     /// What there is to see of whether anything moves.
     fn seen(&self, lanes: &Lanes) -> Seen {
         let figures = self.transfer.figures();
-        Seen {
-            acknowledged: self.stops.acknowledged(),
-            here: self.clocks.of_sender(),
-            there: figures.gauge.receiver_reported(),
-            is_handed_over: lanes.are_over(),
-            bytes: figures.bytes_total,
-        }
+        Seen::by_sender(self.stops.acknowledged(), self.clocks.of_sender(), figures.gauge.receiver_reported())
+            .of(figures.bytes_total, lanes.are_over())
     }
 
     /// Tells the peer and the figures how far the walk is and what failed here. What is said waits

@@ -202,6 +202,11 @@ impl Gauge {
         self.receiver = Some(times);
     }
 
+    /// The sender's last report of its clocks, in this session.
+    pub fn sender_reported(&self) -> SenderTimes {
+        self.sender.unwrap_or_default()
+    }
+
     /// The receiver's last report of its clocks, in this session.
     pub fn receiver_reported(&self) -> ReceiverTimes {
         self.receiver.unwrap_or_default()

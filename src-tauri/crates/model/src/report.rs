@@ -44,6 +44,10 @@ pub struct Counts {
     /// At the sender, and of a copy: entries that a pattern left out. A folder counts as one, with
     /// everything in it.
     pub excluded: u64,
+    /// Of what was sent: entries that did not get their access control list, because the receiver
+    /// did not ask for lists, or its filesystem or system could not keep them. Of a copy, see
+    /// `attributes_lost` in the copy's report.
+    pub acls_lost: u64,
     /// Entries that failed, both ends together.
     pub failed: u64,
 }

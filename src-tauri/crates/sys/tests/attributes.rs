@@ -8,8 +8,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use ringway_sys::attributes::{
-    Kind, Timestamp, XATTR_VALUE_BYTES_MAX, metadata_of, set_file_times, set_len, set_mode, set_owner_fd, set_xattr,
-    user_xattrs,
+    Kind, Timestamp, XATTR_VALUE_BYTES_MAX, is_not_kept, metadata_of, portable_xattrs, set_file_times, set_len,
+    set_mode, set_owner_fd, set_xattr,
 };
 use ringway_sys::space::{preallocate, space, sync_dir, sync_filesystem};
 use ringway_sys::sparse::next_data;
@@ -120,7 +120,7 @@ fn user_attributes_come_back_and_no_others() {
     for folder in folders() {
         let here = dir(folder.path());
         let file = here.create_new(b"file", 0o600).unwrap();
-        assert!(user_xattrs(&file).unwrap().is_empty());
+        assert!(portable_xattrs(&file).unwrap().is_empty());
         if let Err(error) = set_xattr(&file, b"user.empty", b"") {
             skipped(TEST, &format!("{}: {error}", folder.path().display()));
             continue;
@@ -139,10 +139,10 @@ fn user_attributes_come_back_and_no_others() {
             xattrs.sort();
             xattrs
         };
-        assert_eq!(sorted(user_xattrs(&file).unwrap()), sorted(expected.clone()));
-        assert_eq!(sorted(here.user_xattrs(b"file").unwrap()), sorted(expected.clone()));
+        assert_eq!(sorted(portable_xattrs(&file).unwrap()), sorted(expected.clone()));
+        assert_eq!(sorted(here.portable_xattrs(b"file").unwrap()), sorted(expected.clone()));
         set_xattr(&file, b"user.empty", b"replaced").unwrap();
-        assert!(user_xattrs(&file).unwrap().contains(&(b"user.empty".to_vec(), b"replaced".to_vec())));
+        assert!(portable_xattrs(&file).unwrap().contains(&(b"user.empty".to_vec(), b"replaced".to_vec())));
         for name in [b"trusted.x".as_slice(), b"user.", b"", b"security.capability", b"userx"] {
             assert_eq!(set_xattr(&file, name, b"x").unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }
@@ -150,14 +150,52 @@ fn user_attributes_come_back_and_no_others() {
         // The attributes of a link itself, not those of its target.
         here.symlink(b"file", b"link").unwrap();
         rustix::fs::mknodat(&here, c"fifo", rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert!(here.user_xattrs(b"link").unwrap().is_empty());
-        assert!(here.user_xattrs(b"fifo").unwrap().is_empty());
-        assert_eq!(here.user_xattrs(b"missing").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(here.portable_xattrs(b"link").unwrap().is_empty());
+        assert!(here.portable_xattrs(b"fifo").unwrap().is_empty());
+        assert_eq!(here.portable_xattrs(b"missing").unwrap_err().kind(), io::ErrorKind::NotFound);
         here.make_dir(b"dir", 0o700).unwrap();
         set_xattr(here.open_dir(b"dir").unwrap(), b"user.d", b"1").unwrap();
-        assert_eq!(here.user_xattrs(b"dir").unwrap(), [(b"user.d".to_vec(), b"1".to_vec())]);
+        assert_eq!(here.portable_xattrs(b"dir").unwrap(), [(b"user.d".to_vec(), b"1".to_vec())]);
     }
-    assert!(user_xattrs(File::open("/proc/version").unwrap()).unwrap().is_empty());
+    assert!(portable_xattrs(File::open("/proc/version").unwrap()).unwrap().is_empty());
+}
+
+#[test]
+fn access_control_lists_are_read_and_set_with_the_mode_that_they_show() {
+    const TEST: &str = "access_control_lists_are_read_and_set_with_the_mode_that_they_show";
+    let entry = |tag: u16, permissions: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let none = u32::MAX;
+    let entries = [entry(1, 6, none), entry(2, 7, 1000), entry(4, 4, none), entry(0x10, 7, none), entry(0x20, 0, none)];
+    let list = [&2_u32.to_le_bytes()[..], &entries.concat()].concat();
+    let (access, default) = (b"system.posix_acl_access".as_slice(), b"system.posix_acl_default".as_slice());
+    for folder in folders() {
+        let here = dir(folder.path());
+        let file = File::create(folder.path().join("file")).unwrap();
+        match set_xattr(&file, access, &list) {
+            Err(error) if is_not_kept(&error, &file) => {
+                skipped(TEST, "this filesystem has no such lists");
+                continue;
+            }
+            set => set.unwrap(),
+        }
+        assert_eq!(metadata_of(&file).unwrap().mode, 0o670, "the group shows the mask");
+        set_mode(&file, 0o640).unwrap();
+        set_mode(&file, 0o670).unwrap();
+        let pair = |name: &[u8]| (name.to_vec(), list.clone());
+        assert_eq!(portable_xattrs(&file).unwrap(), [pair(access)], "a mode changes the mask alone");
+        assert_eq!(here.portable_xattrs(b"file").unwrap(), [pair(access)]);
+        // A file passes nothing on, and nobody has this id.
+        assert!(is_not_kept(&set_xattr(&file, default, &list).unwrap_err(), &file));
+        let odd = [&2_u32.to_le_bytes()[..], &entry(1, 6, none), &entry(2, 7, none)].concat();
+        assert!(is_not_kept(&set_xattr(&file, access, &odd).unwrap_err(), &file));
+        here.make_dir(b"dir", 0o700).unwrap();
+        set_xattr(here.open_dir(b"dir").unwrap(), default, &list).unwrap();
+        assert_eq!(here.portable_xattrs(b"dir").unwrap(), [pair(default)]);
+    }
+    let kernel = File::open("/proc/version").unwrap();
+    assert!(is_not_kept(&set_xattr(&kernel, access, &list).unwrap_err(), &kernel));
 }
 
 #[test]

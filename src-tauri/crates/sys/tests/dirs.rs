@@ -172,7 +172,7 @@ fn every_operation_takes_one_component_alone() {
             here.remove_dir(name).unwrap_err(),
             here.metadata(name).unwrap_err(),
             here.read_link(name).unwrap_err(),
-            here.user_xattrs(name).unwrap_err(),
+            here.portable_xattrs(name).unwrap_err(),
             here.set_owner(name, 0, 0).unwrap_err(),
         ];
         for (number, refusal) in refusals.iter().enumerate() {
@@ -347,8 +347,8 @@ fn without_proc_attributes_are_read_by_opening() {
         let proc = CString::new("/proc").unwrap();
         common::mount(c"none", &proc, c"tmpfs", 0, c"").unwrap();
         assert!(fs::metadata("/proc/self").is_err());
-        assert_eq!(here.user_xattrs(b"file").unwrap(), [(b"user.a".to_vec(), b"1".to_vec())]);
-        assert_eq!(here.user_xattrs(b"missing").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(here.portable_xattrs(b"file").unwrap(), [(b"user.a".to_vec(), b"1".to_vec())]);
+        assert_eq!(here.portable_xattrs(b"missing").unwrap_err().kind(), io::ErrorKind::NotFound);
     });
 }
 

@@ -30,7 +30,7 @@ mod tests;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringway_model::{Fault, OnConflict, Operation};
 use ringway_sys::file_io::FileIo;
@@ -61,7 +61,7 @@ pub use allowance::{Allowance, covered_by};
 pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
-pub use options::{Announce, Answers, AttemptKey, BroughtBefore, DestinationOptions};
+pub use options::{Announce, Answers, Asked, AttemptKey, BroughtBefore, DestinationOptions};
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
 pub use received_before::Brought;
@@ -179,6 +179,8 @@ impl Incoming {
         let attributes = AttributePolicy {
             keep_owner: options.keep_owner,
             keep_setuid: options.keep_setuid,
+            keep_acls: options.keep_acls,
+            acls_lost: AtomicU64::new(0),
             widen_modes: options.widen_modes,
             files_masked: staging.files_masked,
             root: Arc::clone(&root),
@@ -191,7 +193,7 @@ impl Incoming {
             top: TopNames::new(Arc::clone(&root), options.on_conflict, options.brought_before, options.announce),
         };
         Ok(Arc::new(Self {
-            sender: Sender { offered: options.offered, answers: options.answers, lists },
+            sender: Sender { offered: options.offered, asked: options.asked, answers: options.answers, lists },
             open: options.open,
             policy,
             folding: Folding::new(root.dev, &staging),
@@ -230,6 +232,11 @@ impl Incoming {
     /// Its results so far.
     pub fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Entries that did not get their access control list so far.
+    pub fn acls_lost(&self) -> u64 {
+        self.policy.attributes.acls_lost.load(Ordering::Relaxed)
     }
 
     /// What is to be read back, and how far that is; none before it begins.

@@ -38,9 +38,9 @@ use queue::Queue;
 use walk::roots::{self, Root};
 use walk::{Scope, beneath, gather, listing};
 
-pub use walk::beneath::{BeneathError, EntryBeneath, Guard, Hides};
+pub use walk::beneath::{BeneathError, EntryBeneath, Guard, Hides, WantedBeneath};
 pub use walk::measure::{Measured, measure};
-pub use walk::plan::plan;
+pub use walk::plan::{plan, plan_beneath};
 
 /// A tree that is being sent: one walk, and any number of lanes that read and send what it finds.
 pub struct Outgoing {
@@ -143,7 +143,7 @@ impl Outgoing {
         let roots = roots::resolve(sources, filter.as_deref())?;
         let offered = match offered {
             Some(names) => names,
-            None => Arc::new(roots::names(&roots, filter.as_deref())?),
+            None => Arc::new(roots::names(&roots, filter.as_deref(), &|| true)?),
         };
         let scope = Scope { offered, filter };
         Self::walk(roots, scope, None).map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))
@@ -156,16 +156,16 @@ impl Outgoing {
     /// An entry that cannot be opened, or names that collide.
     pub fn start_beneath(
         root: &Dir,
-        wanted: &[EntryBeneath],
+        wanted: &WantedBeneath<'_>,
         offered: Option<Arc<OfferedNames>>,
         guard: Guard,
     ) -> Result<Arc<Self>, BeneathError> {
         let roots = beneath::resolve(root, wanted, &guard.hides)?;
         let offered = match offered {
             Some(names) => names,
-            None => Arc::new(roots::names(&roots, None).map_err(|_| BeneathError::Names)?),
+            None => Arc::new(beneath::names(&roots, wanted)?),
         };
-        let scope = Scope { offered, filter: None };
+        let scope = Scope { offered, filter: wanted.filter.clone() };
         let outgoing = Self::walk(roots, scope, Some(guard)).map_err(|_| BeneathError::Names)?;
         outgoing.answered_yes();
         Ok(outgoing)

@@ -1,7 +1,9 @@
 //! Control messages: everything that is said on a session's own connection. They are small, bounded
 //! and versioned.
 mod codec;
+mod fields;
 mod get;
+mod plan;
 mod questions;
 
 use std::num::NonZeroU32;
@@ -17,7 +19,8 @@ use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
-pub use get::{Get, GetPath, GetRefusal};
+pub use get::{Get, GetPath, GetRefusal, Purpose};
+pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
 
 /// A transfer's identity.
@@ -310,6 +313,8 @@ pub struct Receipt {
     pub edited: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
+    /// Entries that did not get their access control list.
+    pub acls_lost: u64,
     /// The proof, if one was requested.
     pub proven: Option<Proven>,
 }
@@ -387,6 +392,8 @@ pub enum Message {
     NoReceipt,
     /// Dialler, instead of an offer: asks for entries of a share.
     Get(Get),
+    /// Dialler: more of the paths that a request selects, until all are sent.
+    Selected(Vec<Vec<u8>>),
     /// Listener: what was asked for cannot be had. The session ends.
     GetRefused(GetRefusal),
     /// Either: ends the session.
@@ -473,6 +480,7 @@ impl Message {
             Self::NoReceipt => "lack of a receipt",
             Self::Get(_) => "request for entries",
             Self::GetRefused(_) => "refusal of a request",
+            Self::Selected(_) => "selected paths",
             Self::Cancel(_) => "cancel",
             Self::Ping => "ping",
             Self::Pong => "pong",

@@ -60,6 +60,9 @@ pub enum ProtocolError {
     /// An entry under a top-level name that the offer does not have.
     #[error("an entry under a name that was not offered")]
     NotOffered,
+    /// An entry that the request for the transfer leaves out.
+    #[error("an entry that was not asked for")]
+    NotAskedFor,
     /// At the end, the declared counts differ from the counts that arrived.
     #[error("{what} do not add up: {declared} declared, {found} came")]
     Totals {

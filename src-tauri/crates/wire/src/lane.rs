@@ -1,5 +1,6 @@
 //! The lane stream: heads of batches, lists, ranges and windows of chunks, which the sender writes
 //! and the receiver parses in place. Bodies do not pass through this module.
+mod acl;
 mod batch;
 mod chunks;
 mod digest;
@@ -13,6 +14,7 @@ use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_BODY_MAX, LANE_HEAD_MAX};
 
+pub use acl::{ACL_LEN_MAX, Acl, AclKind};
 pub use batch::{Batch, Item};
 pub use chunks::{ChunkLens, ChunkWindow};
 pub use digest::{DIGEST_LEN, Digest};

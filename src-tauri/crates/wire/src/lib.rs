@@ -14,10 +14,11 @@ mod progress;
 pub mod record;
 pub mod session;
 
-pub use names::{entries, listing, name, offered};
+pub use names::{entries, listing, name, offered, selected};
 pub use pairing::{code, pair};
 pub use progress::{journal, ledger, resume, stretches};
 
 pub use error::ProtocolError;
 pub use name::{DeviceName, Name, RelPath};
 pub use offered::OfferedNames;
+pub use selected::SelectedPaths;

@@ -48,7 +48,24 @@ pub const GET_PATHS_MAX: usize = 1_024;
 /// Bytes of those paths: half a control frame.
 pub const GET_PATHS_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 
-/// Time for all pages of an offer: enough for the longest offer at 0.3 Mbit/s.
+/// Patterns in one request for entries of a share: more than a person writes. An entry is compared
+/// with each of them.
+pub const GET_PATTERNS_MAX: usize = 1_000;
+
+/// Bytes of those patterns: a quarter of a control frame. The serving end compares the worst of
+/// them with the longest path in less than a second.
+pub const GET_PATTERNS_BYTES_MAX: usize = CONTROL_FRAME_MAX / 4;
+
+/// Paths that a request may list of its folder, and their bytes with a NUL each: those of a tree of
+/// tens of thousands of files. The serving end keeps them while it walks, at some 100 bytes each.
+pub const SELECTED_PATHS_MAX: usize = 1 << 16;
+/// See [`SELECTED_PATHS_MAX`].
+pub const SELECTED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Bytes of those in one page, including their lengths: half a control frame.
+pub const SELECTED_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
+/// Time for all pages of an offer, or of listed paths: enough for the longest ones at 0.3 Mbit/s.
 pub const OFFERED_TIME_MAX_MS: u64 = 120_000;
 
 /// Entries that are listed of an offer while it waits. The receiver compares each with its disk,
@@ -105,6 +122,10 @@ pub const XATTRS_TOTAL_MAX: usize = 256 * 1024;
 
 /// Extended attributes of one entry.
 pub const XATTR_COUNT_MAX: usize = 256;
+
+/// Entries of one access control list. ext4 takes more only in a block of its own, and people write
+/// a handful.
+pub const ACL_ENTRIES_MAX: usize = 128;
 
 /// Files in ranges at the same time, on all lanes together; each takes a descriptor at the
 /// receiver. This is enough for the files that 16 lanes send, and for those of which a piece is

@@ -24,6 +24,7 @@ use crate::limits::{HELLO_TIME_MAX_MS, PING_AFTER_MS, SILENCE_MAX_MS};
 use crate::listing::ListingPage;
 use crate::name::DeviceName;
 use crate::offered::OfferedNames;
+use crate::selected::SelectedPaths;
 
 mod asking;
 mod destination;
@@ -90,13 +91,18 @@ pub enum Event {
     PageTaken(QuestionNumber),
     /// Dialler: an answer to a question, or a part of one.
     Answered(QuestionNumber, Answer),
-    /// Listener: the peer asks for entries of a share. *Answer*: [`Machine::offer_all`],
+    /// Listener: the peer asks for entries of a share, of which it selects some paths or none.
+    /// *Answer*: [`Machine::offer_all`],
     /// [`Machine::refuse_get`] or [`Machine::decline`].
-    GetReceived(Get),
+    GetReceived(Get, SelectedPaths),
+    /// Listener: the peer asks what a request would move, and will offer nothing in this session.
+    /// *Answer*: [`Machine::answer`].
+    PlanAsked(QuestionNumber, Get, SelectedPaths),
     /// Requester: what was asked for cannot be had. The session has ended.
     GetRefused(GetRefusal),
-    /// Destination: some top-level names of an offer have arrived, which take this many bytes of
-    /// memory. Others follow, unless [`Machine::refuse`] ends the session.
+    /// Destination: some top-level names of an offer have arrived, or listener: some of the paths
+    /// that a request selects. They take this many bytes of memory. Others follow, unless
+    /// [`Machine::refuse`] ends the session.
     NamesArriving(usize),
     /// Destination: an offer, with all its top-level names. *Answer*: [`Machine::accept`] or
     /// [`Machine::decline`].
@@ -273,6 +279,9 @@ impl Machine {
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         if !self.link.has_more() && !self.is_ended() {
             self.say_names();
+        }
+        if !self.link.has_more() && !self.is_ended() {
+            self.say_selected();
         }
         if !self.link.has_more() {
             self.say_listing();

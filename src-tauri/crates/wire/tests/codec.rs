@@ -3,11 +3,11 @@ use std::num::NonZeroU64;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringway_model::{Compression, DeclineReason, Delta, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
     Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    Message, Micros, NoAnswer, Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal,
-    SenderTimes, Ticket, Totals, Wanted,
+    Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress,
+    Proven, Purpose, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -16,9 +16,10 @@ use ringway_wire::lane::{
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
-    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, GET_PATHS_BYTES_MAX, GET_PATHS_MAX, LANE_BODY_MAX, LANES_MAX,
-    LISTING_PAGE_BYTES_MAX, LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX,
-    OPEN_RANGED_MAX, PAGES_AHEAD_MAX, SHARES_MAX,
+    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, ENTRIES_PAGE_LEN_MAX, GET_PATHS_BYTES_MAX, GET_PATHS_MAX,
+    GET_PATTERNS_BYTES_MAX, GET_PATTERNS_MAX, LANE_BODY_MAX, LANES_MAX, LISTING_PAGE_BYTES_MAX,
+    LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
+    PAGES_AHEAD_MAX, SELECTED_PATHS_MAX, SHARES_MAX,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::stretches::Stretches;
@@ -85,8 +86,15 @@ fn get() -> impl Strategy<Value = Get> {
     let delta = prop_oneof![Just(Delta::Auto), Just(Delta::On), Just(Delta::Off)];
     let compression = prop_oneof![Just(Compression::Auto), Just(Compression::Off)];
     let numbers = (any::<[u8; 16]>(), any::<[u64; 2]>(), any::<u32>());
-    (numbers, "[a-z]{1,64}", paths, 1..=LANES_MAX, any::<bool>(), compression, delta).prop_map(
-        |((transfer, [limit, records], retry_s), share, paths, lanes, prove, compression, delta)| Get {
+    let patterns = vec((any::<bool>(), vec(any::<u8>(), 0..=40)), 0..=9).prop_map(|patterns| {
+        let pattern = |(out, text)| if out { Pattern::Exclude(text) } else { Pattern::Include(text) };
+        patterns.into_iter().map(pattern).collect()
+    });
+    let plan = (any::<u32>(), 1..=PAGES_AHEAD_MAX).prop_map(|(number, pages)| Purpose::Plan { number, pages });
+    let purpose = prop_oneof![Just(Purpose::Transfer), plan];
+    let selection = (patterns, prop::option::of(0..=SELECTED_PATHS_MAX as u32), purpose);
+    (numbers, "[a-z]{1,64}", paths, 1..=LANES_MAX, any::<bool>(), (compression, delta), selection).prop_map(
+        |((transfer, [limit, records], retry_s), share, paths, lanes, prove, (compression, delta), selection)| Get {
             transfer,
             share: ShareName::new(&share).unwrap(),
             paths,
@@ -97,6 +105,9 @@ fn get() -> impl Strategy<Value = Get> {
             limit: NonZeroU64::new(limit),
             records_per_key: NonZeroU64::new(records),
             retry_s,
+            patterns: selection.0,
+            selected: selection.1,
+            purpose: selection.2,
         },
     )
 }
@@ -126,6 +137,7 @@ fn message() -> impl Strategy<Value = Message> {
         any::<[u8; 16]>().prop_map(Message::ReceiptWanted),
         Just(Message::NoReceipt),
         get().prop_map(Message::Get),
+        vec(prop_oneof![path(), Just(Vec::new())], 1..=64).prop_map(Message::Selected),
         any::<(u16, i32)>().prop_map(|(path, errno)| Message::GetRefused(GetRefusal::Path(path, errno))),
         (any::<u32>(), question()).prop_map(|(number, question)| Message::Asked { number, question }),
         (any::<u32>(), answer()).prop_map(|(number, answer)| Message::Answered { number, answer }),
@@ -167,6 +179,7 @@ fn message() -> impl Strategy<Value = Message> {
                     reused,
                     edited,
                     failed,
+                    acls_lost: unchanged,
                     proven,
                 })
             }),
@@ -219,7 +232,24 @@ fn answer() -> impl Strategy<Value = Answer> {
         vec(share, 0..20).prop_map(Answer::Shares),
         entries_page().prop_map(Answer::Entries),
         refused.prop_map(Answer::Refused),
+        planned_page().prop_map(Answer::Planned),
+        Just(Answer::NotPlanned(GetRefusal::TooSlow)),
     ]
+}
+
+fn planned_page() -> impl Strategy<Value = PlannedPage> {
+    let kinds = prop::sample::select(&[PlannedKind::Folder, PlannedKind::File, PlannedKind::Link][..]);
+    let moves = (kinds, path()).prop_map(|(kind, path)| PlannedEntry::Moves(kind, path));
+    let fails = (path(), any::<(u8, u8, i32)>()).prop_map(|(path, (operation, reason, errno))| {
+        PlannedEntry::Fails(EntryFailed { path, operation, reason, errno })
+    });
+    let numbers = (0..=ENTRIES_MAX, 0..=ENTRIES_MAX, any::<u64>());
+    let counts = numbers.prop_map(|(excluded, failed, bytes)| {
+        let sent = Counts { files: failed, folders: excluded, links: 1, bytes };
+        PlannedCounts { sent, excluded, failed }
+    });
+    (vec(prop_oneof![moves, fails], 1..9), prop::option::of(counts))
+        .prop_map(|(entries, counts)| PlannedPage { entries, counts })
 }
 
 /// A page of a shared folder, whose paths share what they happen to share.
@@ -1143,9 +1173,9 @@ fn a_time_beyond_all_bounds_is_refused() {
 
 #[test]
 fn requests_beyond_the_limits_are_refused() {
-    let read = |paths: Vec<Vec<u8>>| {
+    let of = |paths: Vec<Vec<u8>>| {
         let paths = paths.into_iter().map(|path| GetPath { path, contents_only: false }).collect();
-        let get = Get {
+        Get {
             transfer: [1; 16],
             share: ShareName::new("runs").unwrap(),
             paths,
@@ -1156,9 +1186,13 @@ fn requests_beyond_the_limits_are_refused() {
             limit: None,
             records_per_key: None,
             retry_s: 0,
-        };
-        Message::decode(&encoded(&Message::Get(get))[FRAME_PREFIX_LEN..])
+            patterns: Vec::new(),
+            selected: None,
+            purpose: Purpose::Transfer,
+        }
     };
+    let decoded = |get: Get| Message::decode(&encoded(&Message::Get(get))[FRAME_PREFIX_LEN..]);
+    let read = |paths| decoded(of(paths));
     assert!(read(vec![b"a/b".to_vec()]).is_ok() && read(vec![Vec::new()]).is_ok());
     assert_eq!(read(Vec::new()), Err(ProtocolError::BadValue("number of paths")));
     assert!(read(vec![b"a".to_vec(); GET_PATHS_MAX]).is_ok());
@@ -1169,4 +1203,43 @@ fn requests_beyond_the_limits_are_refused() {
     for bad in ["..", "a/../b", "/etc", "a//b", "a/.", "a\0b"] {
         assert!(read(vec![bad.as_bytes().to_vec()]).is_err(), "{bad:?}");
     }
+    let without = |patterns: Vec<Vec<u8>>| {
+        decoded(Get { patterns: patterns.into_iter().map(Pattern::Exclude).collect(), ..of(vec![b"a".to_vec()]) })
+    };
+    assert!(without(vec![b"a".to_vec(); GET_PATTERNS_MAX]).is_ok());
+    let too_many = without(vec![b"a".to_vec(); GET_PATTERNS_MAX + 1]);
+    assert!(matches!(too_many, Err(ProtocolError::TooLarge { what: "number of patterns", .. })), "{too_many:?}");
+    let too_long = without(vec![vec![b'a'; 100]; GET_PATTERNS_BYTES_MAX / 100 + 1]);
+    assert!(matches!(too_long, Err(ProtocolError::TooLarge { what: "length of patterns", .. })), "{too_long:?}");
+    let selecting = |selected| decoded(Get { selected, ..of(vec![b"a".to_vec()]) });
+    assert!(selecting(Some(SELECTED_PATHS_MAX as u32)).is_ok());
+    let too_many = selecting(Some(SELECTED_PATHS_MAX as u32 + 1));
+    assert!(matches!(too_many, Err(ProtocolError::TooLarge { .. })), "{too_many:?}");
+    let listed = |paths: &[&str]| {
+        let page = Message::Selected(paths.iter().map(|path| path.as_bytes().to_vec()).collect());
+        Message::decode(&encoded(&page)[FRAME_PREFIX_LEN..])
+    };
+    assert!(listed(&["a/b", ""]).is_ok());
+    assert_eq!(listed(&[]), Err(ProtocolError::BadValue("selected paths")));
+    for bad in ["..", "a/../b", "/etc", "a//b", "a/.", "a\0b"] {
+        assert!(listed(&["x", bad]).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn pages_of_a_plan_are_bounded_and_only_the_last_may_be_empty() {
+    let read = |page: PlannedPage| {
+        let answer = Message::Answered { number: 1, answer: Answer::Planned(page) };
+        Message::decode(&encoded(&answer)[FRAME_PREFIX_LEN..])
+    };
+    let entries = |len| vec![PlannedEntry::Moves(PlannedKind::Folder, b"a".to_vec()); len];
+    assert!(read(PlannedPage { entries: entries(ENTRIES_PAGE_LEN_MAX), counts: None }).is_ok());
+    let too_many = read(PlannedPage { entries: entries(ENTRIES_PAGE_LEN_MAX + 1), counts: None });
+    assert!(matches!(too_many, Err(ProtocolError::TooLarge { .. })), "{too_many:?}");
+    assert!(read(PlannedPage { entries: Vec::new(), counts: None }).is_err());
+    assert!(read(PlannedPage { entries: Vec::new(), counts: Some(PlannedCounts::default()) }).is_ok());
+    let climbing = PlannedEntry::Moves(PlannedKind::File, b"../a".to_vec());
+    assert!(read(PlannedPage { entries: vec![climbing], counts: None }).is_err());
+    let most = PlannedCounts { failed: u64::MAX, ..PlannedCounts::default() };
+    assert!(read(PlannedPage { entries: Vec::new(), counts: Some(most) }).is_err());
 }

@@ -6,11 +6,11 @@ use std::fs;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use ringway_model::{Compression, DeclineReason, Delta, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
     Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    Message, Micros, NoAnswer, Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal,
-    SenderTimes, Ticket, Totals, Wanted,
+    Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress,
+    Proven, Purpose, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -141,7 +141,24 @@ fn get() -> Get {
         limit: NonZeroU64::new(0x5253_5455),
         records_per_key: NonZeroU64::new(0x5859),
         retry_s: 0x5a5b,
+        patterns: vec![Pattern::Exclude(b"*.o\xff".to_vec()), Pattern::Include(b"/keep.o".to_vec())],
+        selected: Some(0x5c5d),
+        purpose: Purpose::Plan { number: 0x5e5f_6061, pages: 9 },
     }
+}
+
+/// A last page of a plan with an entry of each kind.
+fn planned_page() -> PlannedPage {
+    let moves = |kind, path: &[u8]| PlannedEntry::Moves(kind, path.to_vec());
+    let failed = EntryFailed { path: b"a/c".to_vec(), operation: 1, reason: 2, errno: -13 };
+    let entries = vec![
+        moves(PlannedKind::Folder, b"a"),
+        moves(PlannedKind::File, b"a/b\xff"),
+        moves(PlannedKind::Link, b"a/l"),
+        PlannedEntry::Fails(failed),
+    ];
+    let sent = Counts { files: 0xb1, folders: 0xb2, links: 0xb3, bytes: 0xb4b5 };
+    PlannedPage { entries, counts: Some(PlannedCounts { sent, excluded: 0xb6, failed: 0xb7 }) }
 }
 
 fn encoded(message: &Message) -> Vec<u8> {
@@ -173,6 +190,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         reused: 0x55,
         edited: 0x16,
         failed: 0x57,
+        acls_lost: 0x17,
         proven: None,
     };
     let proven = Some(Proven { files: 0x0f, bytes: 0x1415, took: micros(0x58) });
@@ -261,6 +279,9 @@ fn messages() -> Vec<(&'static str, Message)> {
                 delta: Delta::Off,
                 limit: None,
                 records_per_key: None,
+                patterns: Vec::new(),
+                selected: None,
+                purpose: Purpose::Transfer,
                 ..get()
             }),
         ),
@@ -271,6 +292,10 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("get-refused-too-many-names", Message::GetRefused(GetRefusal::TooManyNames)),
         ("get-refused-not-served", Message::GetRefused(GetRefusal::NotServed)),
         ("get-refused-cancelled", Message::GetRefused(GetRefusal::Cancelled)),
+        ("get-refused-pattern", Message::GetRefused(GetRefusal::Pattern)),
+        ("get-refused-not-one-folder", Message::GetRefused(GetRefusal::NotOneFolder)),
+        ("get-refused-too-slow", Message::GetRefused(GetRefusal::TooSlow)),
+        ("selected", Message::Selected(vec![b"a/b\xff".to_vec(), Vec::new()])),
         ("cancel-failed", Message::Cancel(Cancel::Failed)),
         ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
         ("cancel-by-person-keeping", Message::Cancel(Cancel::ByPersonKeeping)),
@@ -340,6 +365,9 @@ fn questions() -> Vec<(&'static str, Message)> {
         ("answered-failed", refused(NoAnswer::Unavailable(ShareTrouble::Failed))),
         ("answered-path", refused(NoAnswer::Path(-0xa9aa))),
         ("answered-busy", refused(NoAnswer::Busy)),
+        ("answered-planned", answered(Answer::Planned(planned_page()))),
+        ("answered-planned-more", answered(Answer::Planned(PlannedPage { counts: None, ..planned_page() }))),
+        ("answered-not-planned", answered(Answer::NotPlanned(GetRefusal::Path(0x7172, 13)))),
         ("more-pages", Message::MorePages { number: 0xabac_adae, pages: 7 }),
         ("not-wanted", Message::NotWanted { number: 0xafb0_b1b2 }),
     ]

@@ -42,6 +42,7 @@ pub(crate) fn run(
         on_conflict: OnConflict::Replace,
         keep_owner: false,
         keep_setuid: false,
+        keep_acls: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
         announce: None,
@@ -50,6 +51,7 @@ pub(crate) fn run(
         names: Vec::new(),
         more_names: 0,
         offered: None,
+        asked: None,
         answers: None,
         // Half of the remaining descriptors; the other half is the sending end's.
         open: ForReceiving::within(left() / 2 / usize::from(lanes), 1),

@@ -3,9 +3,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use ringway_engine::{Reference, limits};
+use ringway_engine::Reference;
 
-use super::{CodeArgs, CompressArg, ConflictArg, DeltaArg, HomeArgs, LimitArg, PathArgs, ReportingArgs, RetryArg};
+use super::{CodeArgs, LandingArgs, MovingArgs, PathArgs, ReportingArgs, SelectionArgs};
 
 pub(super) const GET_USAGE: &str = "ringway get [OPTIONS] <DEVICE:SHARE[/PATH]>... [DEST]";
 
@@ -15,9 +15,12 @@ Examples:
   ringway get lab-ws:runs/2026-11-22/ now   its contents arrive in now
   ringway get lab-ws:runs/a lab-ws:runs/b . several things of one share
   ringway get lab-ws:runs /data --verify    the whole share, as /data/runs, read back and compared
+  ringway get lab-ws:src --exclude target/ --dry-run  what would be got without some folders
   ringway get 10.0.0.7:runs/x               from an address
 
 The other device shares folders with this one (`ringway share add` there) and runs `ringway serve`. This machine dials, also for all lanes, so that it may be behind a router or a firewall. Nobody has to be at the other device.
+
+The other device applies --exclude and the others: what they leave out is neither read nor sent, and would not be taken here. It takes at most 1,000 patterns with 16 KiB, and a list of 65,536 paths with 4 MiB.
 
 What is there already, by size and time, is not sent again. So the same command again continues what was interrupted.
 
@@ -36,50 +39,17 @@ pub(crate) struct GetArgs {
     pub(crate) words: Vec<OsString>,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
-    /// What happens to files that exist already and differ; nothing else is ever deleted
-    #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
-    pub(crate) on_conflict: ConflictArg,
-    /// Keep numeric owner and group (as root)
+    /// Get nothing: print what would be sent from there, one line for each entry (dir, new, link).
+    /// The other device is asked; nothing is written here, and its history does not have it. What
+    /// is here already is not looked at
     #[arg(long)]
-    pub(crate) owner: bool,
-    /// Keep setuid and setgid bits, which are otherwise dropped
-    #[arg(long)]
-    pub(crate) setuid: bool,
-    /// With --on-conflict replace, give existing folders the other device's permissions even where
-    /// these let more people in. Without it, permissions are only taken away from such folders
-    #[arg(long)]
-    pub(crate) modes: bool,
+    pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) home: HomeArgs,
-    /// Parallel connections. Default: as many as suit the processors and the distance, and more
-    /// while the network limits and another one makes it faster
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
-    pub(crate) lanes: Option<u8>,
-    /// Get no faster than RATE bytes a second over all connections together. K, M, G are powers of
-    /// 1000, Ki, Mi, Gi of 1024. A limit in the settings of the other device holds as well
-    #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
-    pub(crate) limit: Option<LimitArg>,
-    /// Compress file contents on the way (Zstandard): while the network limits and compressing
-    /// makes it faster, or never
-    #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
-    pub(crate) compress: CompressArg,
-    /// Get only the new parts of large files that have changed: when the network is slower than
-    /// comparing them at both ends, always, or never
-    #[arg(long, value_enum, default_value_t = DeltaArg::Auto)]
-    pub(crate) delta: DeltaArg,
-    /// Read everything back from the disk and compare it with what was read there (BLAKE3) before
-    /// success is reported
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// After the connection is lost, keep trying for TIME to continue, each time anew: as in 30s,
-    /// 15m or 2h. Wait that long, too, if the other device is busy. no ends at once instead, also
-    /// when the disk is full. Otherwise a full disk pauses the transfer until there is room
-    #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
-    pub(crate) retry: RetryArg,
-    /// TLS records after which a lane opens a new connection with new keys. Only for trying that
-    /// out: fewer than is safe serve no other purpose
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) records_per_key: Option<u64>,
+    pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) landing: LandingArgs,
+    #[command(flatten)]
+    pub(crate) moving: MovingArgs,
     #[command(flatten)]
     pub(crate) paths: PathArgs,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! `--exclude`, `--include`, `--exclude-from` and `--files-from`, for each command that sends or
-//! copies, and what they ask of the engine.
+//! `--exclude`, `--include`, `--exclude-from` and `--files-from`, for each command that sends, gets
+//! or copies, and what they ask of the engine.
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,6 +20,9 @@ const PATTERNS_FILE_MAX: usize = 1 << 20;
 
 /// Bytes of a listed path: PATH_MAX.
 const LISTED_LEN_MAX: usize = 4096;
+
+/// The message for a list with several sources.
+const ONE_SOURCE: &str = "--files-from belongs to one source, a folder.";
 
 /// What stands below the options of each of the commands.
 pub(crate) const SELECTION_HELP: &str = "\
@@ -121,6 +124,14 @@ impl FromArgMatches for SelectionArgs {
     }
 }
 
+/// What is selected from.
+pub(crate) enum SelectionSources {
+    /// These paths on this machine.
+    Here(Vec<PathBuf>),
+    /// So many paths on another device.
+    There(usize),
+}
+
 impl SelectionArgs {
     /// The files that are read.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
@@ -156,13 +167,13 @@ impl SelectionArgs {
         self.files_from.first().map(PathBuf::as_path)
     }
 
-    /// What they ask for, with the files read. `sources` are those that are on this machine. The
-    /// patterns stand behind the `remembered` ones, and so decide before them.
+    /// What they ask for, with the files read. The patterns stand behind the `remembered` ones, and
+    /// so decide before them.
     ///
     /// # Errors
     /// A pattern or a listed path is not understood, a file cannot be read or is too long, or a
     /// list is given for other sources than one.
-    pub(crate) fn selection(&self, sources: &[PathBuf], remembered: Vec<Pattern>) -> Result<Selection, Refusal> {
+    pub(crate) fn selection(&self, from: &SelectionSources, remembered: Vec<Pattern>) -> Result<Selection, Refusal> {
         if self.files_from.len() > 1 {
             return Err(Refusal::usage("--files-from can be given only once.").advise("Write all paths into one list."));
         }
@@ -178,7 +189,7 @@ impl SelectionArgs {
             }
         }
         let paths = match self.list() {
-            Some(file) => Some(paths_in(file, sources)?),
+            Some(file) => Some(paths_in(file, from)?),
             None => None,
         };
         let selection = Selection { patterns, paths };
@@ -236,13 +247,18 @@ fn at_line(file: &Path, number: usize, what: impl std::fmt::Display) -> Refusal 
 }
 
 /// The paths of a list, relative to the source.
-fn paths_in(file: &Path, sources: &[PathBuf]) -> Result<Vec<Vec<u8>>, Refusal> {
-    let [source] = sources else {
-        return Err(Refusal::usage("--files-from belongs to one source, a folder.").advise("Name one folder."));
+fn paths_in(file: &Path, from: &SelectionSources) -> Result<Vec<Vec<u8>>, Refusal> {
+    let within = match from {
+        SelectionSources::Here(sources) => match &**sources {
+            [source] => vec![std::path::absolute(source).ok(), source.canonicalize().ok()],
+            _ => return Err(Refusal::usage(ONE_SOURCE).advise("Name one folder.")),
+        },
+        // Where it lies there is not known here.
+        SelectionSources::There(1) => Vec::new(),
+        SelectionSources::There(_) => return Err(Refusal::usage(ONE_SOURCE).advise("Name one folder.")),
     };
     let text = read(file, LISTED_BYTES_MAX)?;
     let separator = if text.contains(&0) { 0 } else { b'\n' };
-    let within = [std::path::absolute(source).ok(), source.canonicalize().ok()];
     let mut paths = Vec::new();
     for (number, path) in text.split(|byte| *byte == separator).enumerate() {
         let path = path.strip_suffix(b"\r").filter(|_| separator == b'\n').unwrap_or(path);
@@ -291,7 +307,7 @@ mod tests {
 
     fn selection(line: &[&str]) -> Result<Selection, Refusal> {
         let line = Line::try_parse_from(["x"].iter().chain(line)).unwrap();
-        line.selection.selection(&line.paths, Vec::new())
+        line.selection.selection(&SelectionSources::Here(line.paths), Vec::new())
     }
 
     fn out(text: &str) -> Pattern {
@@ -323,7 +339,7 @@ mod tests {
         let dashed = selection(&["--exclude", "-x", "--include", "--y", "a"]).unwrap().patterns;
         assert_eq!(dashed, [out("-x"), Pattern::Include("--y".into())]);
         let line = Line::try_parse_from(["x", "--exclude", "new", "a"]).unwrap();
-        let after = line.selection.selection(&line.paths, vec![out("old")]).unwrap();
+        let after = line.selection.selection(&SelectionSources::Here(line.paths), vec![out("old")]).unwrap();
         assert_eq!(after.patterns, [out("old"), out("new")], "later ones decide");
     }
 
@@ -398,6 +414,15 @@ mod tests {
         }
         let two = selection(&["--files-from", "-", "a", "b"]).unwrap_err();
         assert!(two.what.contains("one source"), "{two}");
+        let list = file(&folder, "a/b\n");
+        let there = |list: &str, sources| {
+            let line = Line::try_parse_from(["x", "--files-from", list]).unwrap();
+            line.selection.selection(&SelectionSources::There(sources), Vec::new())
+        };
+        assert_eq!(there(&list, 1).unwrap().paths, Some(vec![b"a/b".to_vec()]));
+        assert!(there(&list, 2).unwrap_err().what.contains("one source"));
+        let list = file(&folder, "/a/b\n");
+        assert!(there(&list, 1).unwrap_err().what.contains("does not lie in the source"));
         let twice = selection(&["--files-from", "x", "--files-from", "y", "a"]).unwrap_err();
         assert!(twice.what.contains("only once"), "{twice}");
     }

@@ -14,7 +14,7 @@ use anyhow::Result;
 use ringway_engine::{CopyRequest, Transfer};
 use ringway_model::{Fault, Outcome, Report, Side, moment};
 
-use crate::args::{CopyArgs, ReportingArgs};
+use crate::args::{CopyArgs, ReportingArgs, SelectionSources};
 use crate::commands::planned::PlannedLines;
 use crate::commands::selected;
 use crate::exit::{Exit, Refusal};
@@ -36,7 +36,8 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
         out = out.without_bar();
     }
     let (sources, _) = args.places()?;
-    let Some(selection) = selected::read(&args.selection, sources, Vec::new(), &out, interrupts).await? else {
+    let from = SelectionSources::Here(sources.to_vec());
+    let Some(selection) = selected::read(&args.selection, from, Vec::new(), &out, interrupts).await? else {
         return Ok(interrupts.exit());
     };
     let mut request = args.request(selection)?;

@@ -1,15 +1,15 @@
 //! `ringway get`: reads what is to be got, and gets it, asking for the code where one is needed.
 use std::ffi::OsString;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use ringway_engine::{AcceptOptions, Engine, GetRequest, GivenSecret, PathInShare, Reference, Target, Transfer};
-use ringway_model::{AuthError, Fault, Outcome, Report};
+use ringway_engine::{Engine, GetRequest, GivenSecret, PathInShare, Reference, Target};
+use ringway_model::{AuthError, Fault, Outcome, Selection};
 
 use super::send::ask_for_code;
+use super::{planned, selected};
 use crate::args::destination::destination;
-use crate::args::{GetArgs, LimitArg};
+use crate::args::{GetArgs, LimitArg, MovingArgs, SelectionSources};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::exit::{Exit, Refusal};
@@ -27,20 +27,27 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
     let (words, dest) = args.wanted_and_destination();
     let (device, paths) = wanted(words)?;
     let folder = destination(dest.as_deref().unwrap_or(Path::new(".")))?;
-    if args.owner && !rustix::process::geteuid().is_root() {
-        return Err(Refusal::usage("--owner needs root: nobody else may give files away.")
-            .advise("Run it with sudo, or leave --owner out: what arrives is then yours.")
-            .into());
-    }
+    args.landing.check()?;
     let target = engine.resolve(&device)?;
-    engine.take_folder(&folder);
-    engine.check_folder(&folder, args.home.into_home())?;
+    if !args.dry_run {
+        engine.take_folder(&folder);
+        engine.check_folder(&folder, args.landing.home.into_home())?;
+    }
+    let from = SelectionSources::There(paths.len());
+    let Some(selection) = selected::read(&args.selection, from, Vec::new(), &out, interrupts).await? else {
+        return Ok(interrupts.exit());
+    };
+    let wanted = Wanted { target, paths, selection, folder };
     let mut given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
+    if args.dry_run {
+        let start = |planned| engine.plan_get(wanted.request(&args, given.as_ref()), planned);
+        return Ok(planned::tell(start, args.reporting, &args.selection, interrupts).await);
+    }
     let may_ask = given.is_none() && !out.is_json() && prompt::is_possible();
     let mut asked = 0;
     loop {
-        let (transfer, report) =
-            once(engine, &args, (&target, &paths, &folder), given.as_ref(), (&out, interrupts)).await;
+        let transfer = engine.get(wanted.request(&args, given.as_ref()));
+        let report = progress::follow_dialled(&transfer, &out, interrupts).await;
         let needs_code = matches!(
             &report.outcome,
             Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { .. } | AuthError::WrongCode))
@@ -60,42 +67,41 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
             }
         }
         progress::conclude(&transfer, &report, &out);
+        args.selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
         return Ok((&*report).into());
     }
 }
 
-async fn once(
-    engine: &Engine,
-    args: &GetArgs,
-    (target, paths, folder): (&Target, &[PathInShare], &Path),
-    secret: Option<&GivenSecret>,
-    (out, interrupts): (&Output, &Interrupts),
-) -> (Transfer, Arc<Report>) {
-    let transfer = engine.get(GetRequest {
-        target: target.clone(),
-        paths: paths.to_vec(),
-        destination: folder.to_owned(),
-        accept: AcceptOptions {
-            on_conflict: args.on_conflict.into(),
-            keep_owner: args.owner,
-            keep_setuid: args.setuid,
-            into_home: args.home.into_home(),
-            widen_modes: args.modes,
-            ..AcceptOptions::default()
-        },
-        code: secret.map(GivenSecret::to_pairing_secret),
-        tls: args.paths.tls.into(),
-        io: args.paths.io.into(),
-        lanes: args.lanes,
-        compression: args.compress.into(),
-        delta: args.delta.into(),
-        limit: args.limit.and_then(LimitArg::limit),
-        verify: args.verify,
-        records_per_key: args.records_per_key,
-        retry: args.retry.time(),
-    });
-    let report = progress::follow_dialled(&transfer, out, interrupts).await;
-    (transfer, report)
+/// What is got, and into which folder.
+struct Wanted {
+    target: Target,
+    paths: Vec<PathInShare>,
+    selection: Selection,
+    folder: PathBuf,
+}
+
+impl Wanted {
+    fn request(&self, args: &GetArgs, secret: Option<&GivenSecret>) -> GetRequest {
+        let MovingArgs { lanes, limit, compress, delta, verify, retry, timeout, records_per_key } = args.moving;
+        GetRequest {
+            target: self.target.clone(),
+            paths: self.paths.clone(),
+            selection: self.selection.clone(),
+            destination: self.folder.clone(),
+            accept: args.landing.accept_options(),
+            code: secret.map(GivenSecret::to_pairing_secret),
+            tls: args.paths.tls.into(),
+            io: args.paths.io.into(),
+            lanes,
+            compression: compress.into(),
+            delta: delta.into(),
+            limit: limit.and_then(LimitArg::limit),
+            verify,
+            records_per_key,
+            retry: retry.time(),
+            timeout: timeout.time(),
+        }
+    }
 }
 
 /// The device, and what of its share. All words name the same device and share.

@@ -185,6 +185,9 @@ fn shown(past: &Past, details: &PastDetails, resend: Option<&Resend>, now: Syste
     if report.counts.excluded > 0 {
         line("Left out", format!("{}, as asked", words::entries(report.counts.excluded)));
     }
+    if report.counts.acls_lost > 0 {
+        line("Lists", format!("{} without their access control lists", words::entries(report.counts.acls_lost)));
+    }
     let patterns = resend.map(|resend| &*resend.selection.patterns).unwrap_or_default();
     for (index, pattern) in patterns.iter().take(PATTERNS_SHOWN_MAX).enumerate() {
         let text = OsString::from_vec(selection::to_line(pattern));

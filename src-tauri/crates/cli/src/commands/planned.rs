@@ -5,17 +5,50 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_engine::PlannedFn;
-use ringway_model::{Planned, TransferId};
+use ringway_engine::{PlannedFn, Transfer};
+use ringway_model::{Fault, Outcome, Planned, Side, TransferId};
 
+use crate::args::{ReportingArgs, SelectionArgs};
 use crate::exit::Exit;
-use crate::json;
+use crate::interrupt::Interrupts;
+use crate::output::Output;
 use crate::text::for_terminal;
-use crate::words::os;
+use crate::words::{self, os};
+use crate::{json, progress};
 
 /// Bytes that are gathered before they are written, where nobody watches them come: a line is
 /// some 50.
 const GATHERED_MAX: usize = 64 * 1024;
+
+/// Starts a dry run, follows it to its end, and says what it comes to.
+pub(super) async fn tell(
+    start: impl FnOnce(PlannedFn) -> Transfer,
+    reporting: ReportingArgs,
+    selection: &SelectionArgs,
+    interrupts: &Interrupts,
+) -> Exit {
+    let out = Output::from(reporting).without_bar();
+    let lines = Arc::new(PlannedLines::new(out.is_json()));
+    let planned: PlannedFn = match reporting.quiet && !out.is_json() {
+        true => Arc::new(|_, _: &Path| {}),
+        false => PlannedLines::observer(&lines),
+    };
+    let transfer = start(planned);
+    lines.belong_to(transfer.id());
+    let report = progress::follow_dialled(&transfer, &out, interrupts).await;
+    lines.flush();
+    let peer = transfer.peer().map(|(_, name)| name);
+    let words = |fault: &_| words::error_of(fault, transfer.direction(), peer.as_deref());
+    let came_through = progress::tell_end(&transfer, &report, &out, words, true);
+    selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
+    if came_through {
+        out.say(progress::planned_summary(&transfer, &report));
+    }
+    match report.outcome {
+        Outcome::Failed(Fault::Cancelled { by: Side::Here, .. }) => interrupts.exit(),
+        _ => (&*report).into(),
+    }
+}
 
 /// Takes what the engine's threads tell, and prints it in whole lines.
 pub(super) struct PlannedLines {

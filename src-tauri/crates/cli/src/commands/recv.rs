@@ -37,11 +37,7 @@ const DECLINING_TIME_MAX: Duration = Duration::from_secs(1);
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let destination = destination(args.dest.as_deref().unwrap_or(Path::new(".")))?;
-    if args.owner && !rustix::process::geteuid().is_root() {
-        return Err(Refusal::usage("--owner needs root: nobody else may give files away.")
-            .advise("Run it with sudo, or leave --owner out: what arrives is then yours.")
-            .into());
-    }
+    args.landing.check()?;
     if args.dest.is_some() {
         engine.take_folder(&destination);
     }
@@ -96,7 +92,7 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
 /// What may land in the folder, where it is a home: asked about at a terminal, unless it was said
 /// already.
 async fn into_home(engine: &Engine, folder: &Path, args: &RecvArgs, lines: Option<&mut Lines>) -> Result<IntoHome> {
-    let said = args.home.into_home();
+    let said = args.landing.home.into_home();
     match (engine.check_folder(folder, said), lines) {
         (Ok(()), _) => Ok(said),
         (Err(Fault::Invalid(Invalid::HomeFolder { .. })), Some(lines)) => {
@@ -321,16 +317,8 @@ impl Reception<'_> {
 
     fn accept(&mut self, offer: IncomingOffer, bytes_max: Option<u64>, shown: Option<ShownSize>) {
         let id = offer.summary().id;
-        let options = AcceptOptions {
-            destination: None,
-            bytes_max,
-            shown,
-            on_conflict: self.args.on_conflict.into(),
-            keep_owner: self.args.owner,
-            keep_setuid: self.args.setuid,
-            into_home: self.into_home,
-            widen_modes: self.args.modes,
-        };
+        let options =
+            AcceptOptions { bytes_max, shown, into_home: self.into_home, ..self.args.landing.accept_options() };
         self.out.event(&json::answered(id, None));
         let (out, interrupts) = (self.out.clone(), self.of_transfers.clone());
         self.running.spawn(async move {

@@ -1,10 +1,8 @@
-//! Reads what `send` and `copy` are to select, unless a stop is asked for meanwhile.
-use std::path::PathBuf;
-
+//! Reads what `send`, `get` and `copy` are to select, unless a stop is asked for meanwhile.
 use anyhow::Result;
 use ringway_model::{Pattern, Selection};
 
-use crate::args::SelectionArgs;
+use crate::args::{SelectionArgs, SelectionSources};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::text::for_terminal;
@@ -16,16 +14,16 @@ use crate::text::for_terminal;
 /// As with [`SelectionArgs::selection`].
 pub(crate) async fn read(
     args: &SelectionArgs,
-    sources: &[PathBuf],
+    from: SelectionSources,
     remembered: Vec<Pattern>,
     out: &Output,
     interrupts: &Interrupts,
 ) -> Result<Option<Selection>> {
     let read = match args.files().next() {
-        None => args.selection(sources, remembered),
+        None => args.selection(&from, remembered),
         Some(_) => {
-            let (args, sources) = (args.clone(), sources.to_vec());
-            match interrupts.unless_asked(move || args.selection(&sources, remembered)).await? {
+            let args = args.clone();
+            match interrupts.unless_asked(move || args.selection(&from, remembered)).await? {
                 Some(read) => read,
                 None => return Ok(None),
             }

@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{Address, Engine, GivenSecret, PlannedFn, SendRequest, Target, Transfer};
-use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Side, Source};
+use ringway_engine::{Address, Engine, GivenSecret, SendRequest, Target, Transfer};
+use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Source};
 
-use crate::args::{self, LimitArg, SendArgs};
+use crate::args::{self, LimitArg, SelectionSources, SendArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
-use crate::commands::nearby;
-use crate::commands::planned::PlannedLines;
-use crate::commands::selected;
+use crate::commands::{nearby, planned, selected};
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -92,47 +90,32 @@ pub(crate) async fn dry_run(args: &SendArgs, interrupts: &Interrupts) -> Result<
     let sources: Vec<_> = paths.iter().map(|path| args::source(path)).collect();
     check(&sources)?;
     let out = Output::from(args.reporting);
-    match selected::read(&args.selection, &paths, Vec::new(), &out, interrupts).await? {
+    let from = SelectionSources::Here(paths);
+    match selected::read(&args.selection, from, Vec::new(), &out, interrupts).await? {
         Some(selection) => plan(sources, selection, args, interrupts).await,
         None => Ok(interrupts.exit()),
     }
 }
 
 async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, interrupts: &Interrupts) -> Result<Exit> {
-    let out = Output::from(args.reporting).without_bar();
-    let lines = Arc::new(PlannedLines::new(out.is_json()));
-    let planned: PlannedFn = match args.reporting.quiet && !out.is_json() {
-        true => Arc::new(|_, _: &Path| {}),
-        false => PlannedLines::observer(&lines),
-    };
-    let transfer = ringway_engine::dry_run::start(sources, selection, planned);
-    lines.belong_to(transfer.id());
-    let report = progress::follow(&transfer, &out, interrupts).await;
-    lines.flush();
-    let came_through = progress::tell_end(&transfer, &report, &out, words::error, true);
-    args.selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
-    if came_through {
-        out.say(progress::planned_summary(&transfer, &report));
-    }
-    Ok(match report.outcome {
-        Outcome::Failed(Fault::Cancelled { by: Side::Here, .. }) => interrupts.exit(),
-        _ => (&*report).into(),
-    })
+    let start = |planned| ringway_engine::dry_run::start(sources, selection, planned);
+    Ok(planned::tell(start, args.reporting, &args.selection, interrupts).await)
 }
 
 /// What the command line names. This is where a target's text is read; below it is a device or an
 /// address. None if a stop is asked for meanwhile.
 async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<Option<Asked>> {
     let (paths, typed) = args.sources_and_target();
-    let Some(selection) = selected::read(&args.selection, &paths, Vec::new(), out, interrupts).await? else {
+    let sources = paths.iter().map(|path| args::source(path)).collect();
+    let from = SelectionSources::Here(paths);
+    let Some(selection) = selected::read(&args.selection, from, Vec::new(), out, interrupts).await? else {
         return Ok(None);
     };
-    let sources = paths.iter().map(|path| args::source(path)).collect();
     let target = match typed {
         Some(typed) => Some(target(engine, typed, out)?),
         None => None,
     };
-    Ok(Some(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.verify }))
+    Ok(Some(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.moving.verify }))
 }
 
 fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
@@ -184,7 +167,8 @@ async fn again(
     let failed_before = missed.map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
     let remembered = resend.selection.patterns;
-    let Some(selection) = selected::read(&args.selection, &paths, remembered, out, interrupts).await? else {
+    let from = SelectionSources::Here(paths);
+    let Some(selection) = selected::read(&args.selection, from, remembered, out, interrupts).await? else {
         return Ok(None);
     };
     let (target, verify) = (Some(target), resend.verify);
@@ -332,14 +316,14 @@ impl Sending<'_> {
             code: secret.map(GivenSecret::to_pairing_secret),
             tls: self.args.paths.tls.into(),
             io: self.args.paths.io.into(),
-            lanes: self.args.lanes,
-            compression: self.args.compress.into(),
-            delta: self.args.delta.into(),
-            limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
-            verify: self.verify || self.args.verify,
-            records_per_key: self.args.records_per_key,
-            retry: self.args.retry.time(),
-            timeout: self.args.timeout.time(),
+            lanes: self.args.moving.lanes,
+            compression: self.args.moving.compress.into(),
+            delta: self.args.moving.delta.into(),
+            limit: self.args.moving.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
+            verify: self.verify || self.args.moving.verify,
+            records_per_key: self.args.moving.records_per_key,
+            retry: self.args.moving.retry.time(),
+            timeout: self.args.moving.timeout.time(),
         });
         let report = progress::follow(&transfer, self.out, self.interrupts).await;
         (transfer, report)

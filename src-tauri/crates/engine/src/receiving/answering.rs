@@ -2,19 +2,23 @@
 //! each answer that is looked for in a shared folder.
 mod credit;
 mod looking;
+mod planning;
 
 use std::sync::Arc;
 
 use ringway_link::session::Session;
 use ringway_model::{DeviceId, Fault};
-use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question};
+use ringway_wire::SelectedPaths;
+use ringway_wire::control::{Answer, EntriesWanted, Get, GetRefusal, NoAnswer, PlannedPage, Purpose, Question};
 use ringway_wire::entries::EntriesPage;
 use ringway_wire::session::{Event, QuestionNumber};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::answer_places::Place;
+use super::arrivals::Arrival;
 use super::listening::Listening;
+use super::wanted::Wanted;
 use crate::limits::PARTING_TIME_MAX;
 use crate::shared::Grant;
 use crate::store::PairingNumber;
@@ -33,12 +37,36 @@ pub(super) struct Asker {
     pub(super) device: DeviceId,
     pub(super) pairing: PairingNumber,
     pub(super) place: Place,
+    /// Counts the paths that it selects.
+    pub(super) _arrival: Option<Arrival>,
+}
+
+/// What is asked.
+pub(super) enum Asked {
+    /// Something about shares.
+    Question(Question),
+    /// What a request would move.
+    Plan(Box<(Get, SelectedPaths)>),
+}
+
+impl Asked {
+    /// The pages that may be sent at once.
+    fn pages(&self) -> u8 {
+        match self {
+            Self::Question(Question::Shares) => 1,
+            Self::Question(Question::Entries(wanted)) => wanted.pages,
+            Self::Plan(request) => match request.0.purpose {
+                Purpose::Plan { pages, .. } => pages,
+                Purpose::Transfer => 1,
+            },
+        }
+    }
 }
 
 /// Answers until the other end has heard enough, its device is forgotten, or nothing is asked for a
 /// while. The first question has arrived already.
-pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (QuestionNumber, Question)) {
-    let Asker { mut session, device, pairing, place: _place } = asker;
+pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (QuestionNumber, Asked)) {
+    let Asker { mut session, device, pairing, place: _place, _arrival } = asker;
     let (ready, mut parts) = mpsc::channel(READY_MAX);
     let mut open = Answers { listening: Arc::clone(&listening), device, ready, running: Vec::new() };
     open.begin(first);
@@ -49,7 +77,7 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
         tokio::select! {
             () = &mut forgotten => return,
             event = session.next() => match event {
-                Ok(Some(Event::Asked(number, question))) => open.begin((number, question)),
+                Ok(Some(Event::Asked(number, question))) => open.begin((number, Asked::Question(question))),
                 Ok(Some(Event::MorePages(number, pages))) => open.more(number, pages),
                 Ok(Some(Event::NotWanted(number))) => open.end(number),
                 Ok(Some(_)) => {}
@@ -57,7 +85,7 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
                 Ok(None) | Err(_) => return,
             },
             Some((number, answer)) = parts.recv(), if takes_page => {
-                let is_last = !matches!(&answer, Answer::Entries(page) if !page.is_last());
+                let is_last = answer.is_last();
                 session.machine.answer(number, answer);
                 if is_last {
                     open.end(number);
@@ -84,15 +112,11 @@ struct Answers {
 }
 
 impl Answers {
-    fn begin(&mut self, (number, question): (QuestionNumber, Question)) {
-        let pages = match &question {
-            Question::Shares => 1,
-            Question::Entries(wanted) => wanted.pages,
-        };
-        let credit = Arc::new(Credit::new(pages));
+    fn begin(&mut self, (number, asked): (QuestionNumber, Asked)) {
+        let credit = Arc::new(Credit::new(asked.pages()));
         self.running.push((number, Arc::clone(&credit)));
         let (listening, ready) = (Arc::clone(&self.listening), self.ready.clone());
-        tokio::spawn(answer(listening, self.device, (number, question), (credit, ready)));
+        tokio::spawn(answer(listening, self.device, (number, asked), (credit, ready)));
     }
 
     fn more(&self, number: QuestionNumber, pages: u8) {
@@ -114,7 +138,7 @@ impl Drop for Answers {
 async fn answer(
     listening: Arc<Listening>,
     device: DeviceId,
-    (number, question): (QuestionNumber, Question),
+    (number, asked): (QuestionNumber, Asked),
     (credit, ready): (Arc<Credit>, mpsc::Sender<Part>),
 ) {
     let refused = |why| (number, Answer::Refused(why));
@@ -130,7 +154,7 @@ async fn answer(
     let (over, mut ended) = oneshot::channel();
     let work = Work { listening: Arc::clone(&listening), device, number, credit: Arc::clone(&credit), place, over };
     let parts = ready.clone();
-    let looks = move || work.run(question, granted, &parts);
+    let looks = move || work.run(asked, granted, &parts);
     if std::thread::Builder::new().name("ringway-answer".into()).spawn(looks).is_err() {
         let _ = ready.send(refused(NoAnswer::Busy)).await;
         return;
@@ -159,21 +183,28 @@ struct Work {
 }
 
 impl Work {
-    fn run(self, question: Question, granted: oneshot::Sender<Grant>, ready: &mpsc::Sender<Part>) {
+    fn run(self, asked: Asked, granted: oneshot::Sender<Grant>, ready: &mpsc::Sender<Part>) {
         let Self { listening, device, number, credit, place, over } = self;
         let say = |answer| ready.blocking_send((number, answer)).is_ok();
-        let answered = match question {
-            Question::Shares => listening.shared.shares_of(device).map(Answer::Shares).map_err(|fault| why(&fault)),
-            Question::Entries(wanted) => {
+        let refused = |why| Answer::Refused(why);
+        let answered = match asked {
+            Asked::Question(Question::Shares) => {
+                listening.shared.shares_of(device).map_or_else(|fault| refused(why(&fault)), Answer::Shares)
+            }
+            Asked::Question(Question::Entries(wanted)) => {
                 let page = |page| credit.take() && say(Answer::Entries(page));
-                let last = entries(&listening, device, &wanted, granted, page);
-                last.map(Answer::Entries)
+                entries(&listening, device, &wanted, granted, page).map_or_else(refused, Answer::Entries)
+            }
+            Asked::Plan(request) => {
+                let page = |page| credit.take() && say(Answer::Planned(page));
+                let planned = plan(&listening, device, &request, granted, page, || credit.has_ended());
+                let or_unwanted = |last: Option<_>| last.map_or(Answer::Refused(NoAnswer::Busy), Answer::Planned);
+                planned.map_or_else(Answer::NotPlanned, or_unwanted)
             }
         };
-        let answer = match answered {
-            Ok(Answer::Entries(_)) if !credit.take() => Answer::Refused(NoAnswer::Busy),
-            Ok(answer) => answer,
-            Err(why) => Answer::Refused(why),
+        let answer = match answered.is_page() && !credit.take() {
+            true => Answer::Refused(NoAnswer::Busy),
+            false => answered,
         };
         // Of what has ended, why it has is said elsewhere.
         if !credit.has_ended() {
@@ -196,6 +227,29 @@ fn entries(
     // The session may have ended.
     let _ = granted.send(opened.grant);
     looking::look(&opened, wanted, confines, page)
+}
+
+/// The same for what a request would move; none if nobody wants to know any more.
+fn plan(
+    listening: &Listening,
+    device: DeviceId,
+    (get, selected): &(Get, SelectedPaths),
+    granted: oneshot::Sender<Grant>,
+    page: impl FnMut(PlannedPage) -> bool,
+    has_ended: impl Fn() -> bool,
+) -> Result<Option<PlannedPage>, GetRefusal> {
+    if !listening.serves() {
+        return Err(GetRefusal::NotServed);
+    }
+    let wanted = Wanted::new(get, selected)?;
+    let opened = listening.shared.open_share(device, &get.share).map_err(|fault| match fault {
+        Fault::ShareUnavailable { trouble, .. } => GetRefusal::Unavailable(trouble),
+        _ => GetRefusal::NoShare,
+    })?;
+    let confines = listening.confinement.is_ok();
+    // The session may have ended.
+    let _ = granted.send(opened.grant);
+    planning::look(opened, &wanted, confines, page, has_ended)
 }
 
 /// Why there is no answer, as the other end hears it.

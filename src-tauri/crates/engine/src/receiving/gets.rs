@@ -1,16 +1,19 @@
 //! What other devices get from the shares here: which of it runs or waits to go on, and how much
 //! there may be.
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_link::session::Session;
 use ringway_link::tls::TicketKey;
-use ringway_model::{Device, DeviceId, ShareName};
+use ringway_model::{Device, DeviceId, Pattern, ShareName};
+use ringway_wire::SelectedPaths;
 use ringway_wire::control::{Get, GetPath};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::arrivals::Arrival;
 use crate::limits::{GETS_CANCELLED_MAX, GETS_MAX, GETS_OF_ONE_MAX};
 use crate::store::PairingNumber;
 
@@ -22,6 +25,27 @@ pub(crate) struct Requester {
     /// The pairing that it asked in.
     pub(crate) pairing: PairingNumber,
     pub(crate) get: Get,
+    /// The paths that it selects, until they are opened.
+    pub(crate) selected: SelectedPaths,
+    /// Counts those, for as long as something is made of them.
+    pub(crate) _arrival: Option<Arrival>,
+}
+
+impl Requester {
+    /// Tells what it selects from other selections. A device that finds two that this takes for the
+    /// same continues its own transfer with the other one.
+    fn selection(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for pattern in &self.get.patterns {
+            match pattern {
+                Pattern::Exclude(text) => (true, text).hash(&mut hasher),
+                Pattern::Include(text) => (false, text).hash(&mut hasher),
+            }
+        }
+        self.get.selected.hash(&mut hasher);
+        self.selected.iter().for_each(|path| path.hash(&mut hasher));
+        hasher.finish()
+    }
 }
 
 /// Everything that is got here.
@@ -44,15 +68,16 @@ struct Running {
     transfer: [u8; 16],
     share: ShareName,
     paths: Vec<GetPath>,
+    selection: u64,
     to: mpsc::Sender<Requester>,
     /// It waits for its device.
     interrupted: bool,
 }
 
 impl Running {
-    fn is_of(&self, asker: &Requester) -> bool {
+    fn is_of(&self, asker: &Requester, selection: u64) -> bool {
         (self.device, self.pairing) == (asker.device.id, asker.pairing)
-            && (&self.share, &self.paths) == (&asker.get.share, &asker.get.paths)
+            && (&self.share, &self.paths, self.selection) == (&asker.get.share, &asker.get.paths, selection)
             // The same under another id goes on with one that waits: its device was started anew.
             && (self.transfer == asker.get.transfer || self.interrupted)
     }
@@ -73,8 +98,9 @@ pub(crate) enum Entered {
 impl Gets {
     /// Looks what a request is, and counts it if it is new.
     pub(crate) fn enter(&self, asker: &Requester) -> Entered {
+        let selection = asker.selection();
         let mut all = self.0.lock();
-        if let Some(running) = all.running.iter().find(|running| running.is_of(asker)) {
+        if let Some(running) = all.running.iter().find(|running| running.is_of(asker, selection)) {
             return Entered::Renewed(running.to.clone());
         }
         let now = Instant::now();
@@ -94,7 +120,8 @@ impl Gets {
         all.next = number.wrapping_add(1);
         let Get { transfer, share, paths, .. } = asker.get.clone();
         let (device, pairing) = (asker.device.id, asker.pairing);
-        all.running.push(Running { number, device, pairing, transfer, share, paths, to, interrupted: false });
+        let interrupted = false;
+        all.running.push(Running { number, device, pairing, transfer, share, paths, selection, to, interrupted });
         Entered::New(Entry { all: self.clone(), number }, renewed)
     }
 }

@@ -1,29 +1,26 @@
 //! Getting entries of another device's share: this end dials, for the session and for all lanes,
 //! and takes in what the other end then offers. The request itself is consent, and nothing that was
 //! not asked for is taken in.
-use std::ffi::OsString;
-use std::num::NonZeroU64;
-use std::os::unix::ffi::OsStringExt;
+pub(crate) mod planning;
+mod request;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_link::lane::growth::initial_lanes;
 use ringway_link::lane::{self, LaneStops};
-use ringway_model::{
-    AuthError, DeclineReason, Device, Fault, FreeSpace, Invalid, Operation, PathTaken, PathText, Side,
-};
+use ringway_model::{AuthError, DeclineReason, Device, Fault, FreeSpace, PathTaken, Side};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::io_plan::IoPlan;
-use ringway_wire::control::{Get, GetPath, GetRefusal, Offer, Refusal};
+use ringway_wire::OfferedNames;
+use ringway_wire::control::{GetRefusal, Offer, Refusal};
 use ringway_wire::session::Event;
-use ringway_wire::{OfferedNames, limits};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::receive::confinement;
 use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
-use crate::devices::reference::PathInShare;
-use crate::limits::{ANSWER_TIME_MAX, COUNTED_TIME_MAX, LANES_MAX, RETRY_MAX, SCARCE_BYTES};
+use crate::limits::{ANSWER_TIME_MAX, COUNTED_TIME_MAX, RETRY_MAX, SCARCE_BYTES, STALL_TIME_MIN};
 use crate::local::own_folders;
 use crate::send::attempts::{Attempt, First, Paired, forgotten, try_all};
 use crate::send::goodbye;
@@ -34,6 +31,7 @@ use crate::transfers::forgetting::stop_when;
 use crate::transfers::options::{AcceptOptions, GetRequest};
 use crate::transfers::transfer::{Arrived, Transfer};
 use crate::wire_convert::{decode_cancel, decode_failure};
+use request::Request;
 
 /// Gets something to its end and reports it.
 pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer) {
@@ -58,7 +56,7 @@ async fn get(
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
     let site = Site { shared: Arc::clone(shared), paths, io, confined: confinement().is_ok() };
-    let wanted = asked(&request, transfer, retry)?;
+    let wanted = Request::new(&request, transfer.id(), retry)?;
     transfer.figures().limit_asked = request.limit.is_some();
     let mut getting = Getting {
         site,
@@ -76,48 +74,13 @@ async fn get(
     try_all(transfer, retry, &mut getting).await
 }
 
-/// The request, as the other end hears it.
-fn asked(request: &GetRequest, transfer: &Transfer, retry: Duration) -> Result<Get, Fault> {
-    let first = request.paths.first().ok_or(Fault::Invalid(Invalid::NothingToSend))?;
-    let share = &first.share;
-    if request.paths.iter().any(|path| path.share != *share) {
-        return Err(Fault::option("everything that is got at once comes from one share"));
-    }
-    let path =
-        |path: &PathInShare| GetPath { path: path.path().as_bytes().to_vec(), contents_only: path.contents_only };
-    let paths: Vec<_> = request.paths.iter().map(path).collect();
-    let bytes: usize = paths.iter().map(|path| path.path.len()).sum();
-    if paths.len() > limits::GET_PATHS_MAX || bytes > limits::GET_PATHS_BYTES_MAX {
-        return Err(Fault::option("there are too many paths: get the folder that they are in"));
-    }
-    let get = Get {
-        transfer: transfer.id().0,
-        share: share.clone(),
-        paths,
-        lanes: request.lanes.unwrap_or(LANES_MAX).clamp(1, LANES_MAX),
-        prove: request.verify,
-        compression: request.compression,
-        delta: request.delta,
-        limit: request.limit.and_then(|limit| NonZeroU64::new(limit.bytes_per_s())),
-        records_per_key: request.records_per_key.and_then(NonZeroU64::new),
-        retry_s: u32::try_from(retry.as_secs()).unwrap_or(u32::MAX),
-    };
-    let mut names: Vec<_> = get.paths.iter().filter_map(|path| get.name_of(path)).collect();
-    names.sort_unstable();
-    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        let name = OsString::from_vec(pair[0].to_vec());
-        return Err(Fault::Invalid(Invalid::SameName { name: name.into() }));
-    }
-    Ok(get)
-}
-
 /// Something that is got, over all its attempts.
 struct Getting<'a> {
     site: Site,
     transfer: &'a Transfer,
     paired: &'a Paired,
     request: GetRequest,
-    wanted: Get,
+    wanted: Request,
     retry: Duration,
     /// The device that the first attempt reached: every other one goes to it or fails.
     first: Option<First>,
@@ -176,7 +139,7 @@ impl Getting<'_> {
         let address = reached.address.clone();
         self.first.get_or_insert_with(|| First { device: reached.device.clone(), address });
         let Reached { mut session, tickets, addresses, round_trip, device, .. } = reached;
-        session.machine.get(self.wanted.clone());
+        session.machine.get(self.wanted.get.clone(), Arc::clone(&self.wanted.selected));
         transfer.figures().await_answer(false);
         let offered = match self.offered(&mut session).await {
             Ok((offer, names)) => self.counted(&mut session, offer).await.map(|offer| (offer, names)),
@@ -224,7 +187,7 @@ impl Getting<'_> {
         match ended {
             Ended::Over(ended) => ended.map(|whole| whole.arrived),
             Ended::Lost(lost) => {
-                self.earlier.add(lost.incoming.results());
+                self.earlier.add(&lost.incoming);
                 let is_pause = matches!(lost.error, Fault::Paused { by: Side::Here });
                 // As above.
                 if is_pause && !lost.heard.await.unwrap_or(false) {
@@ -246,7 +209,13 @@ impl Getting<'_> {
                         return Err(Fault::Paused { by: Side::Here });
                     }
                     Some(Event::Offered(offer, names)) => return Ok((offer, Arc::new(names))),
-                    Some(Event::GetRefused(refusal)) => return Err(self.refused(refusal)),
+                    // What is taken back while it is got is told apart from what was never shared.
+                    Some(Event::GetRefused(GetRefusal::NoShare)) if self.transfer.figures().has_begun() => {
+                        return Err(Fault::NoLongerShared { by: Side::There });
+                    }
+                    Some(Event::GetRefused(refusal)) => {
+                        return Err(request::refused(refusal, &self.request));
+                    }
                     Some(Event::Declined(reason)) => {
                         if reason == DeclineReason::Busy {
                             self.transfer.figures().turn_away();
@@ -316,33 +285,10 @@ impl Getting<'_> {
                 names,
                 allowance: None,
                 keeps: true,
+                asked: self.wanted.asked(),
+                timeout: self.request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
             });
         }
         Ok(())
-    }
-
-    /// Why nothing can be had, as a fault.
-    fn refused(&self, refusal: GetRefusal) -> Fault {
-        let share = || self.wanted.share.as_str().into();
-        match refusal {
-            GetRefusal::NoShare if self.transfer.figures().has_begun() => Fault::NoLongerShared { by: Side::There },
-            GetRefusal::NoShare => Fault::NotShared { share: share() },
-            GetRefusal::NotServed => Fault::NotServed,
-            GetRefusal::Cancelled => Fault::Cancelled { by: Side::There, kept: true },
-            GetRefusal::Unavailable(why) => Fault::ShareUnavailable { share: share(), trouble: why },
-            GetRefusal::Path(number, errno) => {
-                let path = self.request.paths.get(usize::from(number)).map(PathInShare::shown);
-                let path = path.unwrap_or_else(|| PathText::from(OsString::new()));
-                Fault::PathThere {
-                    path,
-                    operation: Operation::Open,
-                    source: std::io::Error::from_raw_os_error(errno).into(),
-                }
-            }
-            GetRefusal::SameName => Fault::option("two of these would have the same name"),
-            GetRefusal::TooManyNames => {
-                Fault::option("there are too many names at the top: get the folder itself instead of its contents")
-            }
-        }
     }
 }

@@ -9,10 +9,10 @@ use ringway_link::session::{Clock, Session};
 use ringway_link::tls::Channel;
 use ringway_model::{AuthError, Consent, Device, DeviceId, Fault, PairingRequest, TurnedAway};
 use ringway_tree::random;
-use ringway_wire::control::{Get, Message, Offer, Question, Refusal, Ticket};
+use ringway_wire::control::{Get, Message, Offer, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
 use ringway_wire::session::{Event, Machine, QuestionNumber};
-use ringway_wire::{DeviceName, OfferedNames};
+use ringway_wire::{DeviceName, OfferedNames, SelectedPaths};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::admission::accept_queue::Turn;
 use crate::admission::{AdmissionSlot, Origin, boot_ms};
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
-use crate::receiving::answering::{self, Asker};
+use crate::receiving::answering::{self, Asked, Asker};
 use crate::receiving::arrivals::Arrival;
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::gets::Requester;
@@ -169,13 +169,18 @@ struct FromKnown {
     arrival: Option<Arrival>,
 }
 
+/// Counts the selected paths of a request as whole; false if there is no memory for them.
+fn is_whole(arrival: Option<&Arrival>, selected: &SelectedPaths) -> bool {
+    arrival.is_none_or(|arrival| arrival.is_whole(selected.held_bytes()))
+}
+
 /// What a visit has come to.
 enum Welcomed {
     Offered(Box<FromKnown>),
     /// A known device asks for entries of a share.
-    Getting(Box<(Device, PairingNumber, Get)>),
+    Getting(Box<(Device, PairingNumber, Get, SelectedPaths, Option<Arrival>)>),
     /// A known device asks about shares.
-    Asked(PairingNumber, (QuestionNumber, Question)),
+    Asked(PairingNumber, (QuestionNumber, Asked), Option<Arrival>),
     /// There is no memory for the names of its offer.
     TurnedAway,
     Over,
@@ -213,15 +218,16 @@ impl Visit {
             }
             Ok(Welcomed::Getting(asked)) => {
                 drop(slot);
-                let (device, pairing, get) = *asked;
-                serving::run(Arc::clone(&self.listening), Requester { session, tickets, device, pairing, get }).await;
+                let (device, pairing, get, selected, arrival) = *asked;
+                let requester = Requester { session, tickets, device, pairing, get, selected, _arrival: arrival };
+                serving::run(Arc::clone(&self.listening), requester).await;
                 Ok(())
             }
-            Ok(Welcomed::Asked(pairing, first)) => {
+            Ok(Welcomed::Asked(pairing, first, arrival)) => {
                 match self.listening.answers.begin_session(self.peer) {
                     Some(place) => {
                         drop(slot);
-                        let asker = Asker { session, device: self.peer, pairing, place };
+                        let asker = Asker { session, device: self.peer, pairing, place, _arrival: arrival };
                         answering::run(Arc::clone(&self.listening), asker, first).await;
                     }
                     // It keeps its slot, so that those that are turned away are bounded as well.
@@ -312,22 +318,26 @@ impl Visit {
                     let offered = FromKnown { device, pairing, offer, names, arrival };
                     return Ok(Welcomed::Offered(Box::new(offered)));
                 }
-                Event::GetReceived(get) => {
+                Event::GetReceived(get, selected) => {
+                    if !is_whole(arrival.as_ref(), &selected) {
+                        return Ok(Welcomed::TurnedAway);
+                    }
                     // As above.
                     let pairing = self.listening.shared.store.pairing(self.peer)?;
                     let Some(device) = self.listening.shared.store.by_id(self.peer)? else {
                         session.machine.refuse(Refusal::NotPaired);
                         return Ok(Welcomed::Over);
                     };
-                    return Ok(Welcomed::Getting(Box::new((device, pairing, get))));
+                    return Ok(Welcomed::Getting(Box::new((device, pairing, get, selected, arrival))));
                 }
                 Event::Asked(number, question) => {
-                    let pairing = self.listening.shared.store.pairing(self.peer)?;
-                    if self.listening.shared.store.by_id(self.peer)?.is_none() {
-                        session.machine.refuse(Refusal::NotPaired);
-                        return Ok(Welcomed::Over);
+                    return self.asked(session, (number, Asked::Question(question)), None);
+                }
+                Event::PlanAsked(number, get, selected) => {
+                    if !is_whole(arrival.as_ref(), &selected) {
+                        return Ok(Welcomed::TurnedAway);
                     }
-                    return Ok(Welcomed::Asked(pairing, (number, question)));
+                    return self.asked(session, (number, Asked::Plan(Box::new((get, selected)))), arrival);
                 }
                 Event::ReceiptWanted(transfer) => {
                     let device = self.listening.shared.store.by_id(self.peer)?;
@@ -341,6 +351,21 @@ impl Visit {
                 _ => {}
             }
         }
+    }
+
+    /// A question of a device, if it is known.
+    fn asked(
+        &self,
+        session: &mut Session,
+        first: (QuestionNumber, Asked),
+        arrival: Option<Arrival>,
+    ) -> Result<Welcomed, Fault> {
+        let pairing = self.listening.shared.store.pairing(self.peer)?;
+        if self.listening.shared.store.by_id(self.peer)?.is_none() {
+            session.machine.refuse(Refusal::NotPaired);
+            return Ok(Welcomed::Over);
+        }
+        Ok(Welcomed::Asked(pairing, first, arrival))
     }
 
     /// Answers hello. `is_known_there` is what the peer says, and `has_code` whether it wants to

@@ -13,9 +13,9 @@ use ringway_sys::attributes::Metadata;
 use ringway_sys::confine;
 use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
-use ringway_tree::send::{BeneathError, EntryBeneath, Guard, Outgoing};
+use ringway_tree::send::{Guard, Outgoing};
 use ringway_wire::OfferedNames;
-use ringway_wire::control::{Get, GetPath, GetRefusal};
+use ringway_wire::control::{GetPath, GetRefusal};
 use ringway_wire::limits::SILENCE_MAX_MS;
 use rustix::io::Errno;
 use tokio::sync::mpsc;
@@ -24,6 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use super::event::ReceiverEvent;
 use super::gets::{Entered, Entry, Requester};
 use super::listening::Listening;
+use super::wanted::Wanted;
 use crate::admission::{Origin, boot_ms};
 use crate::devices::target::Target;
 use crate::limits::{
@@ -36,7 +37,6 @@ use crate::send::{Confine, Job, goodbye};
 use crate::shared::Grant;
 use crate::store::history::Record;
 use crate::transfers::transfer::{Arrived, Transfer};
-use crate::wire_convert::errno_of;
 
 /// Serves a request, or takes it to what it goes on with.
 pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
@@ -66,7 +66,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
             return;
         }
     };
-    let opened = match open(&listening, &asker, None).await {
+    let opened = match open(&listening, &mut asker, None).await {
         Ok(opened) => opened,
         Err(refusal) if is_for_now(refusal) => return decline(asker, DeclineReason::Busy).await,
         Err(refusal) => return refuse(asker, refusal).await,
@@ -139,11 +139,12 @@ struct Opened {
 /// Opens the share and what was asked for in it, on a thread that may wait for a disk.
 async fn open(
     listening: &Arc<Listening>,
-    asker: &Requester,
+    asker: &mut Requester,
     offered: Option<Arc<OfferedNames>>,
 ) -> Result<Opened, GetRefusal> {
     let (shared, confined) = (Arc::clone(&listening.shared), listening.confinement.is_ok());
     let (device, get) = (asker.device.id, asker.get.clone());
+    let selected = std::mem::take(&mut asker.selected);
     let opening = move || {
         let share = shared.open_share(device, &get.share).map_err(|fault| match fault {
             Fault::ShareUnavailable { trouble, .. } => GetRefusal::Unavailable(trouble),
@@ -160,21 +161,12 @@ async fn open(
         // Files as well: a name of the private key may lie anywhere, as a hard link or a mount.
         let hides = Arc::new(move |there: &Metadata| own.has(there) || own.hang_on(there));
         let guard = Guard { confine: Arc::clone(&confine), hides };
-        let wanted: Vec<_> = get.paths.iter().map(|path| beneath(&get, path)).collect();
-        let outgoing = Outgoing::start_beneath(&root, &wanted, offered, guard).map_err(|error| match error {
-            BeneathError::Entry(number, error) => {
-                GetRefusal::Path(u16::try_from(number).unwrap_or(u16::MAX), errno_of(&error))
-            }
-            BeneathError::SameName => GetRefusal::SameName,
-            BeneathError::Names => GetRefusal::TooManyNames,
-        })?;
+        let wanted = Wanted::new(&get, &selected)?;
+        drop(selected);
+        let outgoing = wanted.look(|wanted| Outgoing::start_beneath(&root, wanted, offered, guard))?;
         Ok(Opened { outgoing, confine, grant: share.grant })
     };
     tokio::task::spawn_blocking(opening).await.expect("opening a share does not panic")
-}
-
-fn beneath(get: &Get, path: &GetPath) -> EntryBeneath {
-    EntryBeneath { path: path.path.clone(), name: get.name_of(path).map(<[u8]>::to_vec) }
 }
 
 /// What is shown and recorded of it; none if the store cannot be read.
@@ -225,7 +217,7 @@ impl Serving {
                     Some(next) => next,
                     None => self.wait((why, error.clone()), &mut renewed).await?,
                 };
-                match open(&self.listening, &asker, Some(Arc::clone(&offered))).await {
+                match open(&self.listening, &mut asker, Some(Arc::clone(&offered))).await {
                     Ok(opened) => break (asker, opened),
                     Err(refusal) if is_for_now(refusal) => decline(asker, DeclineReason::Busy).await,
                     Err(refusal) => {

@@ -9,13 +9,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringway_link::session::Session;
 use ringway_model::{DeclineReason, Device, Fault, FreeSpace, Outage, PathTaken, Shortage, Side, TransferId};
 use ringway_tree::filesystem::free_space::{self, Rest, is_full_errno};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
-use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming, Results};
+use ringway_tree::receive::{Allowance, Asked, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
@@ -71,6 +72,11 @@ pub(super) struct Taking {
     pub(super) allowance: Option<Arc<Allowance>>,
     /// A person here asked for it: what came of it stays, whatever the other end says.
     pub(super) keeps: bool,
+    /// What of it was asked for, if not all of it.
+    pub(super) asked: Option<Asked>,
+    /// How long it waits for a sender that sends nothing; none for one that dials: it gives up
+    /// itself.
+    pub(super) timeout: Option<Duration>,
 }
 
 /// A destination that is open for a session.
@@ -113,10 +119,14 @@ pub(super) struct Earlier {
     moved: u64,
     /// Bytes that were in what their files replace.
     reused: u64,
+    /// Entries that did not get their access control list.
+    acls_lost: u64,
 }
 
 impl Earlier {
-    pub(super) fn add(&mut self, session: &Results) {
+    pub(super) fn add(&mut self, session: &Incoming) {
+        self.acls_lost += session.acls_lost();
+        let session = session.results();
         self.came += session.came();
         self.moved += session.moved();
         self.reused += session.reused();
@@ -131,7 +141,8 @@ impl Earlier {
         let unchanged = receipt.unchanged.saturating_sub(self.came).max(uncompared.saturating_sub(receipt.skipped));
         let moved = receipt.moved.saturating_add(self.moved).min(there.bytes.saturating_sub(receipt.skipped_bytes));
         let reused = receipt.reused.saturating_add(self.reused).min(there.bytes);
-        Receipt { moved, unchanged, reused, ..receipt }
+        let acls_lost = receipt.acls_lost.saturating_add(self.acls_lost).min(there.entries());
+        Receipt { moved, unchanged, reused, acls_lost, ..receipt }
     }
 }
 
@@ -218,7 +229,8 @@ impl Taking {
         };
         let transfer = (&self.transfer, (self.from.id, self.pairing));
         let mut job =
-            Job::new(&self.site, transfer, &incoming, self.destination.clone(), (successors, dialling), free_space);
+            Job::new(&self.site, transfer, &incoming, self.destination.clone(), (successors, dialling), free_space)
+                .giving_up_after(self.timeout);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),
@@ -348,6 +360,7 @@ impl Taking {
             on_conflict: self.options.on_conflict,
             keep_owner: self.options.keep_owner,
             keep_setuid: self.options.keep_setuid,
+            keep_acls: self.options.keep_acls,
             widen_modes: self.options.widen_modes,
             brought_before: Box::new(brought_before),
             announce: Some(Box::new(announce)),
@@ -356,6 +369,7 @@ impl Taking {
             names: offer.names.clone(),
             more_names: offer.more_names,
             offered: Some(Arc::clone(&self.names)),
+            asked: self.asked.clone(),
             answers: Some(Box::new(move |wanted| answers.blocking_send(wanted).is_ok())),
             open: ForReceiving::here().each,
             prove: offer.prove,

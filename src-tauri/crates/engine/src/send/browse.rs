@@ -109,7 +109,9 @@ impl Browser {
         match self.answer(number).await? {
             Answer::Shares(shares) => Ok(shares),
             Answer::Refused(why) => Err(no_answer(why, "", PathText::default())),
-            Answer::Entries(_) => Err(Fault::Protocol { detail: "an answer to another question".into() }),
+            Answer::Entries(_) | Answer::Planned(_) | Answer::NotPlanned(_) => {
+                Err(Fault::Protocol { detail: "an answer to another question".into() })
+            }
         }
     }
 
@@ -223,7 +225,7 @@ impl Arrived {
             // An answer that has its place loses it only if nobody wants more of it for too long.
             Ok(Answer::Refused(NoAnswer::Busy)) if self.has_begun => self.end = Some(Err(Fault::AnswerPaused)),
             Ok(Answer::Refused(why)) => self.end = Some(Err(no_answer(why, of.share.as_str(), of.shown()))),
-            Ok(Answer::Shares(_)) => {
+            Ok(Answer::Shares(_) | Answer::Planned(_) | Answer::NotPlanned(_)) => {
                 self.end = Some(Err(Fault::Protocol { detail: "an answer to another question".into() }));
             }
             Err(fault) => self.end = Some(Err(fault)),

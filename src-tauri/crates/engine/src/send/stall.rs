@@ -1,9 +1,9 @@
-//! When a sender that nobody watches gives a receiver up that is there and takes nothing: by what
-//! this end sees for itself, and not by what is claimed.
+//! When an end that nobody watches gives the other one up that is there and takes or sends nothing:
+//! by what this end sees for itself, and not by what is claimed.
 use std::time::{Duration, Instant};
 
 use ringway_model::Fault;
-use ringway_wire::control::{ReceiverTimes, SenderTimes};
+use ringway_wire::control::{Micros, ReceiverTimes, SenderTimes};
 
 use crate::limits::{MOVING_BYTES_PER_S, WORKING_BYTES_PER_S, WORKING_TIME_MIN};
 
@@ -13,43 +13,67 @@ const LOOK_MAX: Duration = Duration::from_secs(2);
 
 /// What is seen at a look.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
-    /// Bytes that the receiver's kernel has acknowledged on all lanes so far.
-    pub(super) acknowledged: u64,
-    /// Where this end's lanes have spent their time.
-    pub(super) here: SenderTimes,
-    /// The same of the receiver's, as it says.
-    pub(super) there: ReceiverTimes,
+pub(crate) struct Seen {
+    /// Bytes that have moved on all lanes so far.
+    moved: u64,
+    /// How long this end's lanes have waited for the other end so far, summed over them.
+    waited: Duration,
+    /// How long the other end's lanes have been at each kind of work of theirs, as it says.
+    worked: [Duration; 4],
     /// Everything was handed over: the receiver finishes, synchronises and reads back.
-    pub(super) is_handed_over: bool,
+    is_handed_over: bool,
     /// Bytes of contents that the transfer has.
-    pub(super) bytes: u64,
+    bytes: u64,
+}
+
+impl Seen {
+    /// By a sender, of bytes that the receiver's kernel has acknowledged.
+    pub(crate) fn by_sender(acknowledged: u64, here: SenderTimes, there: ReceiverTimes) -> Self {
+        let worked = [there.writing, there.decrypting, Micros::default(), Micros::default()];
+        Self { moved: acknowledged, waited: here.sending.into(), worked: worked.map(Into::into), ..Self::default() }
+    }
+
+    /// By a receiver, of bytes that have arrived.
+    pub(crate) fn by_receiver(arrived: u64, here: ReceiverTimes, there: SenderTimes) -> Self {
+        let worked = [there.finding, there.reading, there.encrypting, there.limited];
+        Self { moved: arrived, waited: here.receiving.into(), worked: worked.map(Into::into), ..Self::default() }
+    }
+
+    /// The same of a transfer with so many bytes, all of which were handed over or not.
+    pub(crate) fn of(self, bytes: u64, is_handed_over: bool) -> Self {
+        Self { bytes, is_handed_over, ..self }
+    }
 }
 
 /// How long nothing has moved.
-pub(super) struct Stall {
+pub(crate) struct Stall {
     limit: Option<Duration>,
     looked: Instant,
     seen: Seen,
-    /// While the receiver says nothing of any work.
+    /// While the other end says nothing of any work.
     idle: Duration,
     /// While it says that it works, or has everything.
     working: Duration,
-    /// What was acknowledged when both began.
+    /// What had moved when both began.
     moved: u64,
 }
 
 impl Stall {
-    /// With none for `limit` only the receiver's own work is bounded.
-    pub(super) fn new(limit: Option<Duration>, now: Instant) -> Self {
+    /// With none for `limit` only the other end's own work is bounded.
+    pub(crate) fn new(limit: Option<Duration>, now: Instant) -> Self {
         Self { limit, looked: now, seen: Seen::default(), idle: Duration::ZERO, working: Duration::ZERO, moved: 0 }
+    }
+
+    /// When it was looked last.
+    pub(crate) fn looked(&self) -> Instant {
+        self.looked
     }
 
     /// Books what passed since the last look.
     ///
     /// # Errors
     /// [`Fault::Stalled`] once nothing has moved for too long.
-    pub(super) fn look(&mut self, now: Instant, seen: Seen) -> Result<(), Fault> {
+    pub(crate) fn look(&mut self, now: Instant, seen: Seen) -> Result<(), Fault> {
         let passed = now.saturating_duration_since(self.looked).min(LOOK_MAX);
         let before = std::mem::replace(&mut self.seen, seen);
         self.looked = now;
@@ -59,21 +83,19 @@ impl Stall {
         // A trickle is no progress: what is taken has to make up for the time that was waited.
         let waited = self.idle.saturating_add(self.working).saturating_add(passed);
         let least = waited.as_secs().saturating_mul(MOVING_BYTES_PER_S).max(1);
-        if seen.acknowledged.saturating_sub(self.moved) >= least && !seen.is_handed_over {
-            self.moved = seen.acknowledged;
+        if seen.moved.saturating_sub(self.moved) >= least && !seen.is_handed_over {
+            self.moved = seen.moved;
             (self.idle, self.working) = (Duration::ZERO, Duration::ZERO);
             return Ok(());
         }
-        let grew = |now, before| Duration::from(now).saturating_sub(Duration::from(before)) >= passed / 2;
-        let is_at_work =
-            grew(seen.there.writing, before.there.writing) || grew(seen.there.decrypting, before.there.decrypting);
+        let grew = |now: Duration, before| now.saturating_sub(before) >= passed / 2;
+        let is_at_work = seen.worked.into_iter().zip(before.worked).any(|(now, before)| grew(now, before));
         if seen.is_handed_over || is_at_work {
             self.working = self.working.saturating_add(passed);
-        } else if grew(seen.here.sending, before.here.sending) {
+        } else if grew(seen.waited, before.waited) {
             self.idle = self.idle.saturating_add(passed);
         }
-        // Else this end reads, looks for files, or is held to its limit: nobody else keeps it
-        // waiting.
+        // Else this end works, or is held to its limit: nobody else keeps it waiting.
         let stalled = |seconds: Duration| Err(Fault::Stalled { seconds: seconds.as_secs() });
         if self.limit.is_some_and(|limit| self.idle >= limit) {
             return stalled(self.idle);
@@ -88,8 +110,6 @@ fn working_time_max(bytes: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use ringway_wire::control::Micros;
-
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(60);
@@ -107,7 +127,13 @@ mod tests {
 
     fn sending(second: u64) -> Seen {
         let here = SenderTimes { sending: micros(second), ..SenderTimes::default() };
-        Seen { here, acknowledged: 7_000, ..Seen::default() }
+        Seen::by_sender(7_000, here, ReceiverTimes::default())
+    }
+
+    fn sending_to_a_disk(second: u64) -> Seen {
+        let here = SenderTimes { sending: micros(second), ..SenderTimes::default() };
+        let there = ReceiverTimes { writing: micros(second), ..ReceiverTimes::default() };
+        Seen::by_sender(7_000, here, there)
     }
 
     #[test]
@@ -118,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_there_acknowledges_counts_as_moving() {
-        let seen = |second| Seen { acknowledged: second / 50 * 50 * MOVING_BYTES_PER_S, ..sending(second) };
+        let seen = |second| Seen { moved: second / 50 * 50 * MOVING_BYTES_PER_S, ..sending(second) };
         assert_eq!(given_up(Some(LIMIT), 1_000, seen), None);
     }
 
@@ -127,10 +153,9 @@ mod tests {
         let trickles: [fn(u64) -> u64; 3] =
             [|second| second, |second| second / 50 * 1_000, |second| second * (MOVING_BYTES_PER_S - 1)];
         for acknowledged in trickles {
-            let seen = |second| Seen { acknowledged: acknowledged(second), ..sending(second) };
+            let seen = |second| Seen { moved: acknowledged(second), ..sending(second) };
             assert!(given_up(Some(LIMIT), 200, seen).is_some());
-            let there = |second| ReceiverTimes { writing: micros(second), ..ReceiverTimes::default() };
-            let seen = |second| Seen { there: there(second), ..seen(second) };
+            let seen = |second| Seen { moved: acknowledged(second), ..sending_to_a_disk(second) };
             assert!(
                 given_up(Some(LIMIT), 2 * WORKING_TIME_MIN.as_secs(), seen).is_some(),
                 "nor while it says that it works"
@@ -140,11 +165,9 @@ mod tests {
 
     #[test]
     fn receiver_that_waits_for_its_disk_is_given_hours_and_not_for_ever() {
-        let there = |second| ReceiverTimes { writing: micros(second), ..ReceiverTimes::default() };
-        let seen = |second| Seen { there: there(second), ..sending(second) };
-        assert_eq!(given_up(Some(LIMIT), 7_000, seen), None);
+        assert_eq!(given_up(Some(LIMIT), 7_000, sending_to_a_disk), None);
         let gives_up = WORKING_TIME_MIN.as_secs() + 1;
-        assert_eq!(given_up(Some(LIMIT), gives_up + 1, seen), Some(gives_up));
+        assert_eq!(given_up(Some(LIMIT), gives_up + 1, sending_to_a_disk), Some(gives_up));
     }
 
     #[test]
@@ -157,7 +180,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_after_everything_was_handed_over_are_no_progress() {
-        let seen = |second| Seen { is_handed_over: true, acknowledged: second, ..sending(second) };
+        let seen = |second| Seen { is_handed_over: true, moved: second, ..sending(second) };
         assert!(given_up(Some(LIMIT), WORKING_TIME_MIN.as_secs() + 1, seen).is_some());
     }
 
@@ -169,8 +192,30 @@ mod tests {
             |second| SenderTimes { limited: micros(second), ..SenderTimes::default() },
         ];
         for here in at {
-            assert_eq!(given_up(Some(LIMIT), 300, |second| Seen { here: here(second), ..Seen::default() }), None);
+            let seen = |second| Seen::by_sender(0, here(second), ReceiverTimes::default());
+            assert_eq!(given_up(Some(LIMIT), 300, seen), None);
         }
+    }
+
+    #[test]
+    fn receiver_gives_up_a_sender_that_neither_sends_nor_works() {
+        let here = |second| ReceiverTimes { receiving: micros(second), ..ReceiverTimes::default() };
+        let none = |second| Seen::by_receiver(7_000, here(second), SenderTimes::default());
+        assert_eq!(given_up(Some(LIMIT), 300, none), Some(61));
+        let at: [fn(u64) -> SenderTimes; 4] = [
+            |second| SenderTimes { finding: micros(second), ..SenderTimes::default() },
+            |second| SenderTimes { reading: micros(second), ..SenderTimes::default() },
+            |second| SenderTimes { encrypting: micros(second), ..SenderTimes::default() },
+            |second| SenderTimes { limited: micros(second), ..SenderTimes::default() },
+        ];
+        for there in at {
+            let seen = |second| Seen::by_receiver(0, here(second), there(second));
+            assert_eq!(given_up(Some(LIMIT), 300, seen), None);
+            assert!(given_up(Some(LIMIT), 2 * WORKING_TIME_MIN.as_secs(), seen).is_some(), "and not for ever");
+        }
+        let writing = |second| ReceiverTimes { writing: micros(second), ..ReceiverTimes::default() };
+        let seen = |second| Seen::by_receiver(0, writing(second), SenderTimes::default());
+        assert_eq!(given_up(Some(LIMIT), 300, seen), None, "it is busy itself");
     }
 
     #[test]

@@ -58,7 +58,8 @@ pub(super) const SCHEMA: &str = "
         reused       INTEGER NOT NULL DEFAULT 0,
         excluded     INTEGER NOT NULL DEFAULT 0,
         patterns     BLOB,
-        limit_bytes_per_s INTEGER
+        limit_bytes_per_s INTEGER,
+        acls_lost    INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -88,7 +89,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
     target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
-    patterns, limit_bytes_per_s";
+    patterns, limit_bytes_per_s, acls_lost";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -105,6 +106,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("excluded", "INTEGER NOT NULL DEFAULT 0"),
         ("patterns", "BLOB"),
         ("limit_bytes_per_s", "INTEGER"),
+        ("acls_lost", "INTEGER NOT NULL DEFAULT 0"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -356,11 +358,11 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
             reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
-            limit_bytes_per_s)
+            limit_bytes_per_s, acls_lost)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :acls_lost)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -405,6 +407,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":skipped_bytes": signed(counts.skipped_bytes),
             ":reused": signed(counts.reused),
             ":limit_bytes_per_s": report.limit_bytes_per_s.map(signed),
+            ":acls_lost": signed(counts.acls_lost),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -546,6 +549,7 @@ fn counts(row: &Row<'_>) -> rusqlite::Result<Counts> {
         reused: count("reused")?,
         edited: count("edited")?,
         excluded: count("excluded")?,
+        acls_lost: count("acls_lost")?,
         failed: count("failed")?,
     })
 }
@@ -706,6 +710,7 @@ mod tests {
                 reused: 9,
                 edited: 1,
                 excluded: 8,
+                acls_lost: 6,
                 failed: failures as u64,
             },
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),

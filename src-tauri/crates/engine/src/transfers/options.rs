@@ -61,6 +61,8 @@ pub struct GetRequest {
     pub target: Target,
     /// What to get: at least one path, all of one share.
     pub paths: Vec<PathInShare>,
+    /// Which of their entries. The other device sends nothing else, and nothing else is taken.
+    pub selection: Selection,
     /// The folder that they land in.
     pub destination: PathBuf,
     /// How they land there.
@@ -86,6 +88,11 @@ pub struct GetRequest {
     /// How long it tries to go on by itself when the connection is lost; see
     /// [`SendRequest::retry`].
     pub retry: Option<std::time::Duration>,
+    /// How long it waits while data is to come and none does, before it ends with
+    /// [`Fault::Stalled`](ringway_model::Fault::Stalled); none is for ever. Pauses do not count,
+    /// nor does time in which the other device says that it looks for files, reads them, or keeps
+    /// to a rate limit. At least [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
+    pub timeout: Option<std::time::Duration>,
 }
 
 /// How to listen.
@@ -129,6 +136,8 @@ pub struct AcceptOptions {
     pub keep_owner: bool,
     /// Keep setuid and setgid bits.
     pub keep_setuid: bool,
+    /// Keep access control lists, with the ids that they have.
+    pub keep_acls: bool,
     /// What may land in that destination, where it is a home.
     pub into_home: IntoHome,
     /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that

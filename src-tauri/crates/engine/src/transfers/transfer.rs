@@ -808,6 +808,7 @@ impl Arrived {
             reused: receipt.reused,
             edited: 0,
             excluded: 0,
+            acls_lost: receipt.acls_lost,
             failed: receipt.failed.saturating_add(failed_besides),
         };
         Self { counts, proven: receipt.proven.map(decode_proven), ..Self::default() }

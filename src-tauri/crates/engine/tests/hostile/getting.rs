@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ringway_engine::limits::GETS_OF_ONE_MAX;
 use ringway_engine::{GetRequest, Reference};
-use ringway_model::{DeclineReason, Report};
-use ringway_wire::control::{Get, GetPath, GetRefusal};
+use ringway_model::{DeclineReason, Pattern, Report, Selection};
+use ringway_wire::control::{Answer, Get, GetPath, GetRefusal, PlannedEntry, PlannedKind, Purpose};
 use ringway_wire::session::{Event, Machine};
 
 use super::mallory::Channel;
@@ -26,6 +26,9 @@ fn get(transfer: u8, paths: &[&str]) -> Get {
         limit: None,
         records_per_key: None,
         retry_s: 0,
+        patterns: Vec::new(),
+        selected: None,
+        purpose: Purpose::Transfer,
     }
 }
 
@@ -84,6 +87,87 @@ async fn a_requester_gets_nothing_that_is_not_shared_with_it() {
     // A link is offered as a link, by its own name.
     let Some(Message::Offer(offered)) = asked(get(5, &["out"])).await else { panic!("an offer") };
     assert_eq!((offered.transfer, offered.names), ([5; 16], vec![b"out".to_vec()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_selection_makes_nothing_readable_and_is_refused_by_a_reason() {
+    let (_lab, _receiver, address, mallory) = serving().await;
+    let asked = async |get: Get, selected: &[&str]| {
+        let mut session = asking(&mallory, address).await;
+        let selecting = Get { selected: (!selected.is_empty()).then_some(selected.len() as u32), ..get };
+        session.say(&Message::Get(selecting)).await;
+        if !selected.is_empty() {
+            session.say(&Message::Selected(selected.iter().map(|path| path.as_bytes().to_vec()).collect())).await;
+        }
+        answer(&mut session).await
+    };
+    let without = |pattern: &[u8]| Get { patterns: vec![Pattern::Exclude(pattern.to_vec())], ..get(1, &["below"]) };
+    for bad in [&b"["[..], b"", b"a\0b", b"a\nb", b"\\"] {
+        assert_eq!(asked(without(bad), &[]).await, Some(Message::GetRefused(GetRefusal::Pattern)), "{bad:?}");
+    }
+    let of_a_file = asked(get(2, &["below/file"]), &["x"]).await;
+    assert_eq!(of_a_file, Some(Message::GetRefused(GetRefusal::NotOneFolder)));
+    let of_two = asked(get(2, &["below", "out"]), &["x"]).await;
+    assert_eq!(of_two, Some(Message::GetRefused(GetRefusal::NotOneFolder)));
+    // What no codec lets through, or does not add up, ends the session.
+    for bad in ["..", "../secret/file", "/etc/passwd", "a//b"] {
+        assert_eq!(asked(get(3, &["below"]), &[bad]).await, None, "{bad}");
+    }
+    let mut session = asking(&mallory, address).await;
+    session.say(&Message::Get(Get { selected: Some(1), ..get(4, &["below"]) })).await;
+    session.say(&Message::Selected(vec![b"a".to_vec(), b"b".to_vec()])).await;
+    assert_eq!(answer(&mut session).await, None);
+    // A share of its own is offered, whatever is selected of it.
+    let Some(Message::Offer(offered)) = asked(get(5, &["below"]), &["file"]).await else { panic!("an offer") };
+    assert_eq!(offered.names, [b"below"]);
+}
+
+/// The plan of a request: its entries, and why it has none.
+async fn planned(mallory: &Mallory, address: SocketAddr, get: Get) -> Result<Vec<PlannedEntry>, Option<Message>> {
+    let mut session = asking(mallory, address).await;
+    let purpose = Purpose::Plan { number: 0, pages: 16 };
+    session.say(&Message::Get(Get { purpose, ..get })).await;
+    let mut entries = Vec::new();
+    loop {
+        match answer(&mut session).await {
+            Some(Message::Answered { number: 0, answer: Answer::Planned(page) }) => {
+                entries.extend(page.entries);
+                if page.counts.is_some() {
+                    return Ok(entries);
+                }
+            }
+            other => return Err(other),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_tells_no_more_than_would_be_sent_and_nothing_of_other_shares() {
+    let (lab, receiver, address, mallory) = serving().await;
+    let history = || lab.engine.past(&ringway_model::PastQuery::default(), 10).unwrap().len();
+    let before = history();
+    let moves = |kind, path: &[u8]| PlannedEntry::Moves(kind, path.to_vec());
+    let whole = planned(&mallory, address, get(1, &["below", "out"])).await.unwrap();
+    let wanted = [
+        moves(PlannedKind::Folder, b"below"),
+        moves(PlannedKind::File, b"below/file"),
+        moves(PlannedKind::Link, b"out"),
+    ];
+    assert_eq!(whole, wanted);
+    let patterns = vec![Pattern::Exclude(b"file".to_vec())];
+    let some = planned(&mallory, address, Get { patterns, ..get(2, &["below"]) }).await.unwrap();
+    assert_eq!(some, [moves(PlannedKind::Folder, b"below")]);
+    let refused = |why| Err(Some(Message::Answered { number: 0, answer: Answer::NotPlanned(why) }));
+    for share in ["others", "nothing"] {
+        let asked = Get { share: name(share), ..get(3, &["file"]) };
+        assert_eq!(planned(&mallory, address, asked).await, refused(GetRefusal::NoShare), "{share}");
+    }
+    assert_eq!(planned(&mallory, address, get(4, &["out/file"])).await, refused(GetRefusal::Path(0, 40)));
+    let patterns = vec![Pattern::Exclude(b"[".to_vec())];
+    assert_eq!(planned(&mallory, address, Get { patterns, ..get(5, &["below"]) }).await, refused(GetRefusal::Pattern));
+    assert_eq!(history(), before, "nothing was transferred");
+    receiver.serve_shares(false);
+    assert_eq!(planned(&mallory, address, get(6, &["below"])).await, refused(GetRefusal::NotServed));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,7 +231,7 @@ async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
                 }
                 Some(Event::CodeProven) => machine.confirm(),
                 Some(Event::PairingConcluded) => machine.paired(),
-                Some(Event::GetReceived(get)) => break get,
+                Some(Event::GetReceived(get, _)) => break get,
                 Some(_) => {}
                 None => machine.handle_message(session.hear().await.expect("more"), 0).unwrap(),
             }
@@ -161,6 +245,7 @@ async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
     let transfer = laptop.engine.get(GetRequest {
         target: at(address),
         paths: paths.iter().map(reference).collect(),
+        selection: Selection::default(),
         destination: laptop.path("in"),
         accept: AcceptOptions::default(),
         code: Some(given(CODE).to_pairing_secret()),
@@ -173,6 +258,7 @@ async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
         verify: false,
         records_per_key: None,
         retry: None,
+        timeout: None,
     });
     let report = timeout(LONG, transfer.wait()).await.unwrap();
     timeout(LONG, serving).await.unwrap().unwrap();

@@ -14,10 +14,14 @@ use ringway_wire::lane::FrameHeader;
 use ringway_wire::record::CONTENT_MAX;
 use tokio::sync::watch;
 
-use super::Lane;
+use super::{LONG_LINK_FOR_LANES, Lane};
 use crate::bottleneck::LaneClock;
 use crate::limits::TICK;
 use crate::rate_limit::{RateLimiter, split_off};
+
+/// From this multiple of the least round-trip time on, data waits in a queue on the way. BBR alone
+/// probes with a quarter more than the link carries.
+const QUEUEING_MIN: f64 = 1.5;
 
 /// Ends a transfer's lanes from another thread. Everything that they wait for fails at once, and
 /// lanes that are added later fail too.
@@ -71,6 +75,20 @@ impl LaneStops {
         let connections = self.0.connections.lock();
         let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
+    }
+
+    /// Whether the lanes fill a long link: their data waits in a queue on most of them, so more lanes
+    /// would only share the same rate. A short link has queues in the two machines as well, which
+    /// say nothing about it.
+    pub fn fill_the_link(&self) -> bool {
+        let connections = self.0.connections.lock();
+        let waits = |(connection, _): &&(TcpStream, u64)| {
+            ringway_sys::socket::tcp_path(connection).is_ok_and(|path| {
+                let least = path.rtt_min.filter(|least| *least >= LONG_LINK_FOR_LANES);
+                least.is_some_and(|least| path.rtt.max(path.rtt_receiving) >= least.mul_f64(QUEUEING_MIN))
+            })
+        };
+        connections.values().filter(waits).count() * 2 > connections.len()
     }
 
     /// How long ago data arrived on any lane; `None` if there are none, or if the kernel does not

@@ -186,6 +186,10 @@ impl Fault {
             Direction::Receiving => match self {
                 Self::Declined(DeclineReason::NoRoom(shortage)) => lacking(DECLINED_HERE_NO_SPACE.says(), shortage),
                 Self::Declined(DeclineReason::Busy) => DECLINED_HERE_BUSY.says(),
+                // Of what was sent to here, the sender waits.
+                Self::Stalled { seconds } => {
+                    STALLED_HERE.says().with("time", figures::time(Duration::from_secs(*seconds)))
+                }
                 _ => self.says(),
             },
             Direction::Copying => match self {

@@ -729,6 +729,11 @@ rows! {
         terminal: "Complete files are kept there. Send the same again to resume; --timeout sets how long to wait.",
         window: "Complete files are kept there. Send the same again to resume.",
     }
+    STALLED_HERE: "fault.stalledHere" {
+        what: "Stalled: {peer} sent nothing for {time}.",
+        terminal: "Complete files are kept here. Get the same again to resume; --timeout sets how long to wait.",
+        window: "Complete files are kept here. Get the same again to resume.",
+    }
     VERSION: "fault.version" {
         what: "{peer} uses version {theirs, number} of Ringway's protocol, this device version {ours, number}.",
         next: "Install the same version of Ringway on both devices.",

@@ -27,3 +27,12 @@ pub enum Pattern {
     /// Include entries that match, although an earlier pattern leaves them out.
     Include(Vec<u8>),
 }
+
+impl Pattern {
+    /// What it is compared with, whichever of the two it is.
+    pub fn text(&self) -> &[u8] {
+        match self {
+            Self::Exclude(text) | Self::Include(text) => text,
+        }
+    }
+}

@@ -107,6 +107,12 @@ pub struct TcpPath {
     pub rtt: Duration,
     /// Its mean deviation.
     pub rtt_variation: Duration,
+    /// The least round-trip time of the last minutes, if the kernel reports one (since 4.9). What
+    /// exceeds it is time in queues.
+    pub rtt_min: Option<Duration>,
+    /// The round-trip time as this end measures it by the data that it receives; zero if little has
+    /// arrived.
+    pub rtt_receiving: Duration,
     /// Segments sent again since the connection began.
     pub retransmits: u32,
     /// Congestion window in segments.
@@ -146,6 +152,8 @@ pub fn tcp_path(fd: impl AsFd) -> io::Result<TcpPath> {
     Ok(TcpPath {
         rtt: Duration::from_micros(info.tcpi_rtt.into()),
         rtt_variation: Duration::from_micros(info.tcpi_rttvar.into()),
+        rtt_min: (1..u32::MAX).contains(&info.tcpi_min_rtt).then(|| Duration::from_micros(info.tcpi_min_rtt.into())),
+        rtt_receiving: Duration::from_micros(info.tcpi_rcv_rtt.into()),
         retransmits: info.tcpi_total_retrans,
         congestion_window_segments: info.tcpi_snd_cwnd,
         segment_bytes: info.tcpi_snd_mss,

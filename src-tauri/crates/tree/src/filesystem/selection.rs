@@ -12,7 +12,7 @@ mod tests;
 use std::sync::Arc;
 
 use ringway_model::{Fault, Selection};
-use ringway_sys::attributes::Kind;
+use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
@@ -54,12 +54,14 @@ pub enum Verdict {
 }
 
 /// Why a listed path was not met: `ELOOP` if a symbolic link leads to it, which is not followed.
-pub fn why_missing(source: &Dir, path: &[u8]) -> Errno {
-    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    for (end, _) in slashes {
-        match source.metadata(&path[..end]) {
-            Ok(found) if found.kind == Kind::Dir => {}
-            Ok(found) if found.kind == Kind::Symlink => return Errno::LOOP,
+/// Nothing is looked for in what `hides` passes over.
+pub fn why_missing(source: &Dir, path: &[u8], hides: impl Fn(&Metadata) -> bool) -> Errno {
+    let Some(last) = path.iter().rposition(|byte| *byte == b'/') else { return Errno::NOENT };
+    let mut folder = None;
+    for name in path[..last].split(|byte| *byte == b'/') {
+        match folder.as_ref().unwrap_or(source).open_dir(name) {
+            Ok(dir) if metadata_of(&dir).is_ok_and(|found| !hides(&found)) => folder = Some(dir),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => return Errno::LOOP,
             _ => break,
         }
     }
@@ -89,6 +91,11 @@ impl Filter {
         Ok(Some(Arc::new(Self { patterns, listed })))
     }
 
+    /// The listed paths in order, without what only spells them otherwise.
+    pub fn listed(&self) -> Option<impl Iterator<Item = &[u8]>> {
+        self.listed.as_ref().map(Listed::iter)
+    }
+
     /// Whether it has a list, and so belongs to one source, a folder.
     pub fn is_listed(&self) -> bool {
         self.listed.is_some()
@@ -102,12 +109,25 @@ impl Filter {
     /// What becomes of the entry. `path` is relative to the source. An entry that is listed itself
     /// counts as met.
     pub fn verdict(&self, path: &[u8], is_folder: bool, met: &Met) -> Verdict {
-        let place = self.listed.as_ref().map(|listed| listed.place(path));
+        let place = self.place(path);
         if let (Some(listed), Some(Place::At(at))) = (&self.listed, &place)
             && listed.is_itself(*at, path)
         {
             met.set(*at);
         }
+        let verdict = self.verdict_at(path, is_folder, place.as_ref());
+        if let (Some(listed), Some(Place::Above(from)), Verdict::LeftOut) = (&self.listed, place, verdict) {
+            // A pattern leaves them out, so nobody misses them.
+            listed.below(from, path).for_each(|at| met.set(at));
+        }
+        verdict
+    }
+
+    fn place(&self, path: &[u8]) -> Option<Place> {
+        self.listed.as_ref().map(|listed| listed.place(path))
+    }
+
+    fn verdict_at(&self, path: &[u8], is_folder: bool, place: Option<&Place>) -> Verdict {
         match place {
             None | Some(Place::At(_)) => {}
             Some(Place::Above(_)) if is_folder => {}
@@ -115,19 +135,12 @@ impl Filter {
         }
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let decides = self.patterns.iter().find(|pattern| pattern.matches(path, name, is_folder));
-        if !decides.is_some_and(|pattern| pattern.leaves_out) {
-            return Verdict::Taken;
-        }
-        if let (Some(listed), Some(Place::Above(from))) = (&self.listed, place) {
-            // A pattern leaves them out, so nobody misses them.
-            listed.below(from, path).for_each(|at| met.set(at));
-        }
-        Verdict::LeftOut
+        if decides.is_some_and(|pattern| pattern.leaves_out) { Verdict::LeftOut } else { Verdict::Taken }
     }
 
-    /// Whether the entry is taken.
+    /// Whether the entry is taken, if the folders above it are.
     pub fn takes(&self, path: &[u8], is_folder: bool) -> bool {
-        self.verdict(path, is_folder, &self.nothing_met()) == Verdict::Taken
+        self.verdict_at(path, is_folder, self.place(path).as_ref()) == Verdict::Taken
     }
 
     /// Counts what is listed below a folder as met, because it failed with the folder. An empty

@@ -10,7 +10,7 @@ use std::time::Instant;
 use ringway_model::Operation;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
-use ringway_wire::lane::{Attributes, Counts};
+use ringway_wire::lane::Counts;
 
 use super::Incoming;
 use super::failures::{LaneError, There, Trouble, during, failed, is_full, spool_error};
@@ -122,7 +122,10 @@ impl<'i> Finisher<'i> {
         let There { counts: there, moved, unchanged, skipped, skipped_bytes } = results.tally.there();
         let (edited, failed) = (results.edited(), results.failed());
         let reused = results.reused();
-        Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
+        let acls_lost = incoming.acls_lost();
+        let receipt =
+            Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, acls_lost, proven };
+        Ok((receipt, arrived))
     }
 
     /// Gives what is staged its final names, then those of folders that were only ever named as
@@ -171,20 +174,15 @@ impl<'i> Finisher<'i> {
                 continue;
             }
             let dressed = if tops {
-                self.publish(record.path.as_bytes(), Some(&record.attributes)).map(drop)
+                self.publish(record.path.as_bytes(), Some(&record)).map(drop)
             } else {
                 let base = if record.staged { &self.incoming.staging.tree } else { &self.incoming.root.dir };
                 let opened = self.incoming.flags.wait_to_open(|| base.open_beneath(record.path.as_bytes()));
                 let opened = opened.map_err(during(Operation::Open));
                 opened.and_then(|dir| {
                     let dressed = match record.staged {
-                        true => self.incoming.policy.attributes.dress(&dir, &record.attributes, Dress::Made),
-                        false => self.incoming.policy.dress_merged(
-                            &self.incoming.staging,
-                            &dir,
-                            record.path.as_bytes(),
-                            &record.attributes,
-                        ),
+                        true => self.incoming.policy.attributes.dress(&dir, &record, Dress::Made),
+                        false => self.incoming.policy.dress_merged(&self.incoming.staging, &dir, &record),
                     };
                     dressed.map_err(during(Operation::Metadata))
                 })
@@ -210,7 +208,7 @@ impl<'i> Finisher<'i> {
                 let path = record.path.as_bytes();
                 let _ = self.incoming.root.dir.open_beneath(path).and_then(|dir| {
                     match self.incoming.policy.was_made(&self.incoming.staging, &dir, path)? {
-                        true => self.incoming.policy.attributes.dress(&dir, &record.attributes, Dress::Made),
+                        true => self.incoming.policy.attributes.dress(&dir, &record, Dress::Made),
                         false => Ok(()),
                     }
                 });
@@ -221,7 +219,7 @@ impl<'i> Finisher<'i> {
     /// Gives a top-level folder of the staging tree its final name, numbered if something has that
     /// by now, then its attributes: a folder that its owner may not write to cannot be moved. False
     /// if it had been published already, being named twice.
-    fn publish(&mut self, top: &[u8], attributes: Option<&Attributes>) -> Result<bool, Trouble> {
+    fn publish(&mut self, top: &[u8], record: Option<&FolderRecord<'_>>) -> Result<bool, Trouble> {
         let dir = match self.incoming.flags.wait_to_open(|| self.incoming.staging.tree.open_dir(top)) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -236,8 +234,7 @@ impl<'i> Finisher<'i> {
             Err(error) => return Err(self.incoming.refused(top, Operation::Rename, error)),
         };
         self.incoming.policy.top.note_published(top, &name, self.incoming.staging.times.filled());
-        let dressed = attributes
-            .map_or(Ok(()), |attributes| self.incoming.policy.attributes.dress(&dir, attributes, Dress::Made));
+        let dressed = record.map_or(Ok(()), |record| self.incoming.policy.attributes.dress(&dir, record, Dress::Made));
         if self.published < TOPS_SYNCED_MAX {
             self.incoming
                 .staging

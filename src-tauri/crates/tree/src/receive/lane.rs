@@ -22,7 +22,6 @@ use ringway_wire::{ProtocolError, RelPath};
 
 use super::Incoming;
 use super::failures::{EntryError, LaneError, Trouble, during};
-use super::merge::folder_records::FolderRecord;
 use super::merge::folders::{Folder, FolderCache};
 use super::staging::LastKept;
 use super::staging::journal::Wholes;
@@ -123,7 +122,7 @@ impl<'i> Worker<'i> {
                         return Err(ProtocolError::BadValue("list that nobody asked for").into());
                     }
                     // All of it, before anything is looked for.
-                    list.files().try_for_each(|(path, entry)| incoming.sender.hold_to_offer(path, Some(entry.name)))?;
+                    incoming.sender.hold_list_to_offer(list.files().map(|(path, entry)| (path, entry.name)))?;
                     self.list(&list)?;
                 }
                 FrameKind::Chunks => {
@@ -255,7 +254,7 @@ impl<'i> Worker<'i> {
                 Err(error) => Err(error),
             };
             let set = set.map_err(during(Operation::Metadata));
-            let record = FolderRecord { staged: folder.is_staged(), attributes, path };
+            let record = self.incoming.policy.attributes.record(folder.is_staged(), attributes, xattrs, path);
             if let Err(trouble) = set.and(self.incoming.deferred.folder(&record, &self.incoming.staging.dir)) {
                 self.report(trouble, path.as_bytes(), None)?;
             }

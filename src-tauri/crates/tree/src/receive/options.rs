@@ -27,6 +27,10 @@ pub type Announce = Box<dyn Fn(Vec<(Vec<u8>, Brought)>) + Send + Sync>;
 /// session has ended.
 pub type Answers = Box<dyn Fn(Wanted) -> bool + Send + Sync>;
 
+/// Whether an entry was asked for, by its path within the transfer and whether it is a folder. It
+/// is asked about the folders above first.
+pub type Asked = Arc<dyn Fn(&[u8], bool) -> bool + Send + Sync>;
+
 /// How and where a transfer lands.
 pub struct DestinationOptions {
     /// The folder that everything lands beneath.
@@ -41,6 +45,8 @@ pub struct DestinationOptions {
     pub keep_owner: bool,
     /// setuid and setgid are kept.
     pub keep_setuid: bool,
+    /// Access control lists are kept, with the ids that they have.
+    pub keep_acls: bool,
     /// Under [`OnConflict::Replace`], folders that exist take the sender's mode also where that
     /// lets more people in.
     pub widen_modes: bool,
@@ -59,6 +65,8 @@ pub struct DestinationOptions {
     /// All of them: nothing lands under another name at the top. None only for trees that no peer
     /// sends, in measurements and tests.
     pub offered: Option<Arc<OfferedNames>>,
+    /// What of it was asked for: nothing else lands. None for everything.
+    pub asked: Option<Asked>,
     /// Takes answers to lists; without it nothing is listed.
     pub answers: Option<Answers>,
     /// What it may keep open.

@@ -467,6 +467,42 @@ fn sends_extended_attributes() {
 }
 
 #[test]
+fn sends_access_control_lists() {
+    let scratch = scratch();
+    let root = scratch.path().join("lists");
+    fs::create_dir(&root).unwrap();
+    write(&root.join("small"), 10, 1);
+    write(&root.join("large"), 300_000, 2);
+    let entry = |tag: u16, permissions: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let none = u32::MAX;
+    let entries = [entry(1, 7, none), entry(2, 5, 1000), entry(4, 0, none), entry(0x10, 5, none), entry(0x20, 0, none)];
+    let list = [&2_u32.to_le_bytes()[..], &entries.concat()].concat();
+    let (access, default) = ("system.posix_acl_access", "system.posix_acl_default");
+    let set = |path: &Path, name: &str| rustix::fs::setxattr(path, name, &list, rustix::fs::XattrFlags::empty());
+    if set(&root, default).is_err() {
+        println!("skipped: no access control lists on {}", root.display());
+        return;
+    }
+    ["", "small", "large"].iter().for_each(|path| set(&root.join(path), access).unwrap());
+    let pair = |name: &str| (name.as_bytes().to_vec(), list.clone());
+    for io in BOTH {
+        let sent = send(&[source(&root)], io, 1);
+        assert_eq!(sent.failures, []);
+        for (path, wanted) in
+            [("lists", vec![access, default]), ("lists/small", vec![access]), ("lists/large", vec![access])]
+        {
+            let lists = match &sent.received.entries[path.as_bytes()] {
+                Arrived::File { xattrs, .. } | Arrived::Folder(_, xattrs) => xattrs.clone(),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(lists, wanted.into_iter().map(pair).collect::<Vec<_>>(), "{path}");
+        }
+    }
+}
+
+#[test]
 fn sends_more_extended_attributes_than_are_held_at_once() {
     let scratch = scratch();
     let value = vec![b'v'; 60_000];

@@ -163,6 +163,10 @@ impl<F: Finds> Walk<F> {
     /// What becomes of an entry of a folder, by the selection. What is left out is counted.
     fn takes(&mut self, folder: &[u8], name: &[u8], is_folder: bool) -> Result<bool, Cancelled> {
         let Some(filter) = &self.scope.filter else { return Ok(true) };
+        // Another device may have chosen patterns that take long to compare.
+        if self.finds.is_over() {
+            return Err(Cancelled);
+        }
         let own = self.root.as_ref().map_or(0, |(_, own)| *own);
         let below = folder.get(own..).unwrap_or_default();
         let below = below.strip_prefix(b"/").unwrap_or(below);
@@ -192,7 +196,8 @@ impl<F: Finds> Walk<F> {
         // A list belongs to one source.
         let source = self.root.as_ref().filter(|(_, own)| *own > 0).and_then(|_| self.scope.offered.iter().next());
         for path in self.scope.filter.iter().flat_map(|filter| filter.missing(&self.met_listed)) {
-            let why = self.root.as_ref().map_or(Errno::NOENT, |(root, _)| why_missing(root, path));
+            let hides = |there: &Metadata| self.is_hidden(there);
+            let why = self.root.as_ref().map_or(Errno::NOENT, |(root, _)| why_missing(root, path, hides));
             self.fail(source.unwrap_or_default(), path, Operation::Open, &why.into());
         }
         for (at, name) in self.scope.offered.iter().enumerate() {

@@ -3,16 +3,17 @@ use std::num::NonZeroU32;
 
 use ringway_model::{DeclineReason, Shortage};
 
+use super::fields::{decode_counts, decode_failed, decode_shown_path, encode_counts, encode_failed, pages};
 use super::{
-    Accept, Answer, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
-    Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, questions,
+    Accept, Answer, Cancel, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Question, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
-use crate::lane::{Counts, FILE_SIZE_MAX};
+use crate::lane::FILE_SIZE_MAX;
 use crate::limits::{
     BATCH_ITEMS_MAX, CONTROL_FRAME_MAX, HAS_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX,
-    OFFERED_PAGE_BYTES_MAX, PATH_MAX,
+    OFFERED_PAGE_BYTES_MAX, PATH_MAX, SELECTED_PAGE_BYTES_MAX,
 };
 use crate::listing::ListingPage;
 use crate::name::{DeviceName, Name, RelPath};
@@ -91,6 +92,10 @@ impl Message {
                 out.put_u8(45);
                 get::encode_refusal(*refusal, out);
             }
+            Self::Selected(paths) => {
+                out.put_u8(46);
+                encode_names(paths, out);
+            }
             Self::Queued(place) => {
                 out.put_u8(30);
                 out.put_u32(place.get());
@@ -136,10 +141,7 @@ impl Message {
             }
             Self::EntryFailed(failed) => {
                 out.put_u8(14);
-                out.put_short_bytes(&failed.path);
-                out.put_u8(failed.operation);
-                out.put_u8(failed.reason);
-                out.put_i32(failed.errno);
+                encode_failed(failed, out);
             }
             Self::Finish { sent, failed, lanes } => {
                 out.put_u8(15);
@@ -157,6 +159,7 @@ impl Message {
                 out.put_u64(receipt.reused);
                 out.put_u64(receipt.edited);
                 out.put_u64(receipt.failed);
+                out.put_u64(receipt.acls_lost);
                 out.put_bool(receipt.proven.is_some());
                 if let Some(Proven { files, bytes, took }) = receipt.proven {
                     out.put_u64(files);
@@ -289,12 +292,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         }),
         12 => Message::Totals(decode_totals(reader)?),
         13 => Message::Progress(decode_progress(reader)?),
-        14 => Message::EntryFailed(EntryFailed {
-            path: decode_shown_path(reader)?,
-            operation: reader.u8()?,
-            reason: reader.u8()?,
-            errno: reader.i32()?,
-        }),
+        14 => Message::EntryFailed(decode_failed(reader)?),
         15 => Message::Finish {
             sent: decode_counts(reader)?,
             failed: reader.entries("failed entries")?,
@@ -346,10 +344,11 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         31 => Message::OfferListing(ListingPage::decode(reader)?),
         40 => Message::Asked { number: reader.u32()?, question: Question::decode(reader)? },
         41 => Message::Answered { number: reader.u32()?, answer: Answer::decode(reader)? },
-        42 => Message::MorePages { number: reader.u32()?, pages: questions::pages(reader)? },
+        42 => Message::MorePages { number: reader.u32()?, pages: pages(reader)? },
         43 => Message::NotWanted { number: reader.u32()? },
         44 => Message::Get(get::decode(reader, decode_lanes)?),
         45 => Message::GetRefused(get::decode_refusal(reader)?),
+        46 => Message::Selected(decode_selected(reader)?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -362,12 +361,6 @@ fn decode_device_name(reader: &mut Reader<'_>) -> Result<DeviceName, ProtocolErr
 fn decode_pake(reader: &mut Reader<'_>) -> Result<PakeMessage, ProtocolError> {
     let bytes = reader.short_bytes("pairing message", 64)?;
     PakeMessage::from_slice(bytes).map_err(|_| ProtocolError::BadValue("pairing message"))
-}
-
-/// A path in a failure is only shown, but must still be a path beneath the destination. Absolute
-/// paths and `..` are refused.
-fn decode_shown_path(reader: &mut Reader<'_>) -> Result<Vec<u8>, ProtocolError> {
-    Ok(RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec())
 }
 
 fn decode_lanes(reader: &mut Reader<'_>) -> Result<u8, ProtocolError> {
@@ -392,6 +385,19 @@ fn decode_names(reader: &mut Reader<'_>, count_max: usize) -> Result<Vec<Vec<u8>
         return Err(ProtocolError::TooLarge { what: "offered names", value: count as u64, limit });
     }
     (0..count).map(|_| Ok(Name::new(reader.short_bytes("name", NAME_MAX)?)?.as_bytes().to_vec())).collect()
+}
+
+/// A page of selected paths. With empty pages, a requester could send pages forever.
+fn decode_selected(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let count = usize::from(reader.u16()?);
+    if count == 0 {
+        return Err(ProtocolError::BadValue("selected paths"));
+    }
+    if count > SELECTED_PAGE_BYTES_MAX {
+        let (value, limit) = (count as u64, SELECTED_PAGE_BYTES_MAX as u64);
+        return Err(ProtocolError::TooLarge { what: "selected paths", value, limit });
+    }
+    (0..count).map(|_| Ok(RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec())).collect()
 }
 
 fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
@@ -449,27 +455,12 @@ fn decode_times<const N: usize>(reader: &mut Reader<'_>) -> Result<[Micros; N], 
     Ok(times)
 }
 
-fn encode_counts(counts: &Counts, out: &mut Vec<u8>) {
-    out.put_u64(counts.files);
-    out.put_u64(counts.folders);
-    out.put_u64(counts.links);
-    out.put_u64(counts.bytes);
-}
-
-fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
-    Ok(Counts {
-        files: reader.entries("files")?,
-        folders: reader.entries("folders")?,
-        links: reader.entries("links")?,
-        bytes: reader.u64()?,
-    })
-}
-
 /// No more can be proven than is there.
 fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
     let (there, moved, unchanged) = (decode_counts(reader)?, reader.u64()?, reader.entries("unchanged entries")?);
     let (skipped, skipped_bytes) = (reader.entries("skipped entries")?, reader.u64()?);
     let (reused, edited, failed) = (reader.u64()?, reader.entries("kept entries")?, reader.entries("failed entries")?);
+    let acls_lost = reader.entries("lost access control lists")?;
     // Beside each edited entry is an entry that was sent.
     if edited > there.files.saturating_add(there.links) {
         return Err(ProtocolError::BadValue("kept entries"));
@@ -484,7 +475,7 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
             Some(Proven { files, bytes, took })
         }
     };
-    Ok(Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven })
+    Ok(Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, acls_lost, proven })
 }
 
 fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {

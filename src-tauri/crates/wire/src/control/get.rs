@@ -1,12 +1,15 @@
 //! A request for entries of a share, and why it cannot be met.
 use std::num::NonZeroU64;
 
-use ringway_model::{Compression, Delta, ShareName, ShareTrouble};
+use ringway_model::{Compression, Delta, Pattern, ShareName, ShareTrouble};
 
-use super::{Offer, TransferId, questions};
+use super::fields::{number, pages, share_name, trouble};
+use super::{Offer, TransferId};
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
-use crate::limits::{GET_PATHS_BYTES_MAX, GET_PATHS_MAX, PATH_MAX};
+use crate::limits::{
+    GET_PATHS_BYTES_MAX, GET_PATHS_MAX, GET_PATTERNS_BYTES_MAX, GET_PATTERNS_MAX, PATH_MAX, SELECTED_PATHS_MAX,
+};
 use crate::name::RelPath;
 
 /// A request for entries of a share. The device that has the share offers them, and consents by the
@@ -34,6 +37,29 @@ pub struct Get {
     pub records_per_key: Option<NonZeroU64>,
     /// Seconds for which it is asked for again after a lost connection; 0 means not at all.
     pub retry_s: u32,
+    /// What is left out of it, at most [`GET_PATTERNS_MAX`]: the last one that matches an entry
+    /// decides.
+    pub patterns: Vec<Pattern>,
+    /// How many paths of its only folder are asked for alone, at most [`SELECTED_PATHS_MAX`]. They
+    /// follow in [`Message::Selected`](super::Message::Selected). `None` asks for everything.
+    pub selected: Option<u32>,
+    /// What is to be done with it.
+    pub purpose: Purpose,
+}
+
+/// What a request is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The entries are to be offered.
+    Transfer,
+    /// It is to be told what would be sent: the answer to a question of this number, of which so
+    /// many pages may be sent before [`MorePages`](super::Message::MorePages).
+    Plan {
+        /// The question's number.
+        number: u32,
+        /// Pages, 1 to [`PAGES_AHEAD_MAX`](crate::limits::PAGES_AHEAD_MAX).
+        pages: u8,
+    },
 }
 
 /// One entry of a share, or all that a folder contains.
@@ -83,6 +109,12 @@ pub enum GetRefusal {
     TooManyNames,
     /// What runs at that device shares nothing.
     NotServed,
+    /// A pattern of it cannot match anything.
+    Pattern,
+    /// It lists paths, and asks for something else than one folder.
+    NotOneFolder,
+    /// Its patterns take too long to compare with all names of a folder.
+    TooSlow,
     /// A person there has cancelled this transfer: the same id is not served again.
     Cancelled,
 }
@@ -106,6 +138,25 @@ pub(super) fn encode(get: &Get, out: &mut Vec<u8>) {
     out.put_u64(get.limit.map_or(0, NonZeroU64::get));
     out.put_u64(get.records_per_key.map_or(0, NonZeroU64::get));
     out.put_u32(get.retry_s);
+    out.put_u16(get.patterns.len() as u16);
+    for pattern in &get.patterns {
+        let (leaves_out, text) = match pattern {
+            Pattern::Exclude(text) => (true, text),
+            Pattern::Include(text) => (false, text),
+        };
+        out.put_bool(leaves_out);
+        out.put_short_bytes(text);
+    }
+    out.put_bool(get.selected.is_some());
+    get.selected.into_iter().for_each(|selected| out.put_u32(selected));
+    match get.purpose {
+        Purpose::Transfer => out.put_u8(0),
+        Purpose::Plan { number, pages } => {
+            out.put_u8(1);
+            out.put_u32(number);
+            out.put_u8(pages);
+        }
+    }
 }
 
 pub(super) fn decode(
@@ -114,7 +165,7 @@ pub(super) fn decode(
 ) -> Result<Get, ProtocolError> {
     Ok(Get {
         transfer: reader.array()?,
-        share: questions::share_name(reader)?,
+        share: share_name(reader)?,
         paths: decode_paths(reader)?,
         lanes: lanes(reader)?,
         prove: reader.bool("prove")?,
@@ -128,7 +179,49 @@ pub(super) fn decode(
         limit: NonZeroU64::new(reader.u64()?),
         records_per_key: NonZeroU64::new(reader.u64()?),
         retry_s: reader.u32()?,
+        patterns: decode_patterns(reader)?,
+        selected: match reader.bool("selected paths")? {
+            false => None,
+            true => Some(selected(reader.u32()?)?),
+        },
+        purpose: match reader.u8()? {
+            0 => Purpose::Transfer,
+            1 => Purpose::Plan { number: reader.u32()?, pages: pages(reader)? },
+            value => return Err(ProtocolError::Unknown { what: "purpose of a request", value }),
+        },
     })
+}
+
+fn selected(count: u32) -> Result<u32, ProtocolError> {
+    match count as usize > SELECTED_PATHS_MAX {
+        true => {
+            let (value, limit) = (count.into(), SELECTED_PATHS_MAX as u64);
+            Err(ProtocolError::TooLarge { what: "number of selected paths", value, limit })
+        }
+        false => Ok(count),
+    }
+}
+
+fn decode_patterns(reader: &mut Reader<'_>) -> Result<Vec<Pattern>, ProtocolError> {
+    let count = usize::from(reader.u16()?);
+    bounded("number of patterns", count, GET_PATTERNS_MAX)?;
+    let mut bytes = 0;
+    (0..count)
+        .map(|_| {
+            let leaves_out = reader.bool("pattern")?;
+            let text = reader.short_bytes("pattern", GET_PATTERNS_BYTES_MAX)?;
+            bytes += text.len();
+            bounded("length of patterns", bytes, GET_PATTERNS_BYTES_MAX)?;
+            Ok(if leaves_out { Pattern::Exclude(text.to_vec()) } else { Pattern::Include(text.to_vec()) })
+        })
+        .collect()
+}
+
+fn bounded(what: &'static str, value: usize, limit: usize) -> Result<(), ProtocolError> {
+    match value > limit {
+        true => Err(ProtocolError::TooLarge { what, value: value as u64, limit: limit as u64 }),
+        false => Ok(()),
+    }
 }
 
 fn decode_paths(reader: &mut Reader<'_>) -> Result<Vec<GetPath>, ProtocolError> {
@@ -136,10 +229,6 @@ fn decode_paths(reader: &mut Reader<'_>) -> Result<Vec<GetPath>, ProtocolError> 
     if count == 0 {
         return Err(ProtocolError::BadValue("number of paths"));
     }
-    let bounded = |what, value, limit: usize| match value > limit {
-        true => Err(ProtocolError::TooLarge { what, value: value as u64, limit: limit as u64 }),
-        false => Ok(()),
-    };
     bounded("number of paths", count, GET_PATHS_MAX)?;
     let mut bytes = 0;
     (0..count)
@@ -157,7 +246,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
         GetRefusal::NoShare => out.put_u8(1),
         GetRefusal::Unavailable(why) => {
             out.put_u8(2);
-            out.put_u8(questions::number(why));
+            out.put_u8(number(why));
         }
         GetRefusal::Path(number, errno) => {
             out.put_u8(3);
@@ -167,19 +256,25 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
         GetRefusal::SameName => out.put_u8(4),
         GetRefusal::TooManyNames => out.put_u8(5),
         GetRefusal::NotServed => out.put_u8(6),
-        GetRefusal::Cancelled => out.put_u8(20),
+        GetRefusal::Pattern => out.put_u8(7),
+        GetRefusal::NotOneFolder => out.put_u8(8),
+        GetRefusal::TooSlow => out.put_u8(9),
+        GetRefusal::Cancelled => out.put_u8(10),
     }
 }
 
 pub(super) fn decode_refusal(reader: &mut Reader<'_>) -> Result<GetRefusal, ProtocolError> {
     Ok(match reader.u8()? {
         1 => GetRefusal::NoShare,
-        2 => GetRefusal::Unavailable(questions::trouble(reader.u8()?)?),
+        2 => GetRefusal::Unavailable(trouble(reader.u8()?)?),
         3 => GetRefusal::Path(reader.u16()?, reader.i32()?),
         4 => GetRefusal::SameName,
         5 => GetRefusal::TooManyNames,
         6 => GetRefusal::NotServed,
-        20 => GetRefusal::Cancelled,
+        7 => GetRefusal::Pattern,
+        8 => GetRefusal::NotOneFolder,
+        9 => GetRefusal::TooSlow,
+        10 => GetRefusal::Cancelled,
         value => return Err(ProtocolError::Unknown { what: "refusal of a request", value }),
     })
 }

@@ -2,10 +2,13 @@
 //! offering something.
 use ringway_model::{ShareName, ShareThere, ShareTrouble};
 
+use super::fields::{number, pages, share_name, trouble};
+use super::get::{self, GetRefusal};
+use super::plan::PlannedPage;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::entries::{Depth, EntriesPage};
-use crate::limits::{PAGES_AHEAD_MAX, PATH_MAX, SHARES_MAX};
+use crate::limits::{PATH_MAX, SHARES_MAX};
 use crate::name::RelPath;
 
 /// A question about the shares of the device that answers.
@@ -27,7 +30,7 @@ pub struct EntriesWanted {
     /// How much of it.
     pub depth: Depth,
     /// Pages that may be sent before [`MorePages`](super::Message::MorePages), 1 to
-    /// [`PAGES_AHEAD_MAX`].
+    /// [`PAGES_AHEAD_MAX`](crate::limits::PAGES_AHEAD_MAX).
     pub pages: u8,
 }
 
@@ -40,6 +43,26 @@ pub enum Answer {
     Entries(EntriesPage),
     /// There is no answer, or no further part of one.
     Refused(NoAnswer),
+    /// The next entries of a plan. More follow unless it is the last page.
+    Planned(PlannedPage),
+    /// What was to be planned cannot be had.
+    NotPlanned(GetRefusal),
+}
+
+impl Answer {
+    /// Whether it is a page: of those, one at a time waits to be sent.
+    pub fn is_page(&self) -> bool {
+        matches!(self, Self::Entries(_) | Self::Planned(_))
+    }
+
+    /// Whether nothing follows it.
+    pub fn is_last(&self) -> bool {
+        match self {
+            Self::Entries(page) => page.is_last(),
+            Self::Planned(page) => page.counts.is_some(),
+            Self::Shares(_) | Self::Refused(_) | Self::NotPlanned(_) => true,
+        }
+    }
 }
 
 /// Why a question has no answer.
@@ -122,6 +145,14 @@ impl Answer {
                     NoAnswer::Busy => out.put_u8(3),
                 }
             }
+            Self::Planned(page) => {
+                out.put_u8(3);
+                page.encode(out);
+            }
+            Self::NotPlanned(refusal) => {
+                out.put_u8(4);
+                get::encode_refusal(*refusal, out);
+            }
         }
     }
 
@@ -151,31 +182,9 @@ impl Answer {
                 3 => NoAnswer::Busy,
                 value => return Err(ProtocolError::Unknown { what: "reason of no answer", value }),
             }),
+            3 => Self::Planned(PlannedPage::decode(reader)?),
+            4 => Self::NotPlanned(get::decode_refusal(reader)?),
             value => return Err(ProtocolError::Unknown { what: "answer", value }),
         })
     }
-}
-
-/// A number of pages, 1 to [`PAGES_AHEAD_MAX`].
-pub(super) fn pages(reader: &mut Reader<'_>) -> Result<u8, ProtocolError> {
-    match reader.u8()? {
-        pages @ 1..=PAGES_AHEAD_MAX => Ok(pages),
-        _ => Err(ProtocolError::BadValue("pages")),
-    }
-}
-
-pub(super) fn share_name(reader: &mut Reader<'_>) -> Result<ShareName, ProtocolError> {
-    let bytes = reader.short_bytes("share name", ShareName::LEN_MAX)?;
-    let text = std::str::from_utf8(bytes).map_err(|_| ProtocolError::BadText)?;
-    ShareName::new(text).map_err(|_| ProtocolError::BadText)
-}
-
-/// From 1 on, in the order of [`ShareTrouble::ALL`]: new ones go to the end.
-pub(super) fn number(trouble: ShareTrouble) -> u8 {
-    1 + ShareTrouble::ALL.iter().position(|known| *known == trouble).unwrap_or_default() as u8
-}
-
-pub(super) fn trouble(value: u8) -> Result<ShareTrouble, ProtocolError> {
-    let found = usize::from(value).checked_sub(1).and_then(|at| ShareTrouble::ALL.get(at));
-    found.copied().ok_or(ProtocolError::Unknown { what: "trouble with a share", value })
 }

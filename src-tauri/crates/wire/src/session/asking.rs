@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::ProtocolError;
 use crate::control::{Answer, EntriesWanted, Message, Question};
-use crate::entries::{EntriesCheck, EntriesPage};
+use crate::entries::EntriesCheck;
 use crate::limits::{PAGES_AHEAD_MAX, QUESTIONS_MAX};
 
 /// Identifies a question in its session.
@@ -28,30 +28,44 @@ enum Open {
         /// Pages that may arrive without being asked for.
         pages: u8,
     },
+    /// What a request would move; pages as above.
+    Plan {
+        pages: u8,
+    },
 }
 
 impl Asking {
     /// Numbers a question; none while too many are open.
     pub(super) fn ask(&mut self, question: Question) -> Option<(QuestionNumber, Message)> {
-        if self.open.len() >= QUESTIONS_MAX {
-            return None;
-        }
-        let number = self.next;
-        self.next = number.checked_add(1)?;
         let open = match &question {
             Question::Shares => Open::Shares,
             Question::Entries(EntriesWanted { depth, pages, .. }) => {
                 Open::Entries { check: EntriesCheck::new(*depth), pages: *pages }
             }
         };
-        self.open.insert(number, open);
+        let number = self.number(open)?;
         Some((QuestionNumber(number), Message::Asked { number, question }))
+    }
+
+    /// Numbers a request of which the plan is asked for; none while too many questions are open.
+    pub(super) fn plan(&mut self, pages: u8) -> Option<QuestionNumber> {
+        self.number(Open::Plan { pages }).map(QuestionNumber)
+    }
+
+    fn number(&mut self, open: Open) -> Option<u32> {
+        if self.open.len() >= QUESTIONS_MAX {
+            return None;
+        }
+        let number = self.next;
+        self.next = number.checked_add(1)?;
+        self.open.insert(number, open);
+        Some(number)
     }
 
     /// Lets an answer send as many pages as this end would take at once; none if it may send about
     /// as many already, or is over.
     pub(super) fn more(&mut self, QuestionNumber(number): QuestionNumber) -> Option<Message> {
-        let Some(Open::Entries { pages, .. }) = self.open.get_mut(&number) else { return None };
+        let Some(Open::Entries { pages, .. } | Open::Plan { pages }) = self.open.get_mut(&number) else { return None };
         let more = PAGES_AHEAD_MAX - *pages;
         (more >= PAGES_AHEAD_MAX / 2).then(|| {
             *pages = PAGES_AHEAD_MAX;
@@ -64,7 +78,7 @@ impl Asking {
         let late = match self.open.remove(&number)? {
             Open::Shares => 1,
             // And that it has ended.
-            Open::Entries { pages, .. } => u64::from(pages) + 1,
+            Open::Entries { pages, .. } | Open::Plan { pages } => u64::from(pages) + 1,
         };
         self.late += late;
         Some(Message::NotWanted { number })
@@ -86,7 +100,13 @@ impl Asking {
         };
         let is_over = match (&mut *open, &answer) {
             (_, Answer::Refused(_)) | (Open::Shares, Answer::Shares(_)) => true,
+            (Open::Plan { .. }, Answer::NotPlanned(_)) => true,
             (Open::Entries { pages: 0, .. }, Answer::Entries(_)) => return unexpected,
+            (Open::Plan { pages: 0 }, Answer::Planned(_)) => return unexpected,
+            (Open::Plan { pages }, Answer::Planned(_)) => {
+                *pages -= 1;
+                answer.is_last()
+            }
             (Open::Entries { check, pages }, Answer::Entries(page)) => {
                 check.next(page)?;
                 *pages -= 1;
@@ -107,7 +127,7 @@ pub(super) struct Answering {
     next: u32,
     open: Vec<QuestionNumber>,
     /// What goes out when nothing else does.
-    page: Option<(QuestionNumber, EntriesPage)>,
+    page: Option<(QuestionNumber, Answer)>,
     /// Short answers, which go before it: one a question at most.
     short: VecDeque<Message>,
 }
@@ -158,7 +178,7 @@ impl Answering {
             return;
         }
         match answer {
-            Answer::Entries(page) => self.page = Some((number, page)),
+            page if page.is_page() => self.page = Some((number, page)),
             answer => {
                 self.close(number);
                 self.short.push_back(Message::Answered { number: number.0, answer });
@@ -175,7 +195,7 @@ impl Answering {
         if page.is_last() {
             self.open.retain(|open| *open != number);
         }
-        Some((Message::Answered { number: number.0, answer: Answer::Entries(page) }, Some(number)))
+        Some((Message::Answered { number: number.0, answer: page }, Some(number)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The end that has no files yet: passes an offer on, reports the writing, and gives the receipt.
 //! It was offered something by who dialled, or has dialled and asked for it.
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use super::dialler::State as DiallerState;
 use super::{Event, Machine, State as MachineState, unexpected};
@@ -10,6 +11,7 @@ use crate::limits::{FAILURES_NAMED_MAX, OFFERED_TIME_MAX_MS};
 use crate::listing::ListingSoFar;
 use crate::name::Name;
 use crate::offered::OfferedNames;
+use crate::selected::SelectedPaths;
 
 pub(super) enum State {
     AwaitingOffer,
@@ -43,6 +45,8 @@ impl State {
 pub(super) struct Destination {
     /// What was asked for, if this end has asked.
     asked: Option<Get>,
+    /// The paths that are asked for alone, and the byte up to which they were sent.
+    selected: Option<(Arc<SelectedPaths>, usize)>,
     /// Failures that the source has named.
     named: u64,
     /// What has arrived of the offer's listing.
@@ -51,13 +55,33 @@ pub(super) struct Destination {
 
 impl Machine {
     /// Asks for entries of a share, which the other end then offers; only of who has dialled, when
-    /// authenticated.
-    pub fn get(&mut self, get: Get) {
+    /// authenticated. The paths that it selects, if it does, follow in pages as the connection
+    /// accepts them.
+    pub fn get(&mut self, get: Get, selected: Arc<SelectedPaths>) {
         let may_ask = matches!(self.state, MachineState::Dialler(DiallerState::Authenticated));
         assert!(may_ask, "requests follow authentication");
-        self.link.say(&Message::Get(get.clone()));
+        self.say_get(&get, selected);
         self.destination.asked = Some(get);
         self.state = MachineState::Destination(State::AwaitingOffer);
+    }
+
+    pub(super) fn say_get(&mut self, get: &Get, selected: Arc<SelectedPaths>) {
+        debug_assert_eq!(get.selected.map_or(0, |len| len as usize), selected.len());
+        self.link.say(&Message::Get(get.clone()));
+        self.destination.selected = get.selected.map(|_| (selected, 0));
+    }
+
+    /// One page of selected paths at a time, because all of them may be more than the connection
+    /// should hold.
+    pub(super) fn say_selected(&mut self) {
+        let Some((selected, said)) = &mut self.destination.selected else { return };
+        let (page, next) = selected.page(*said);
+        *said = next;
+        if page.is_empty() {
+            self.destination.selected = None;
+        } else {
+            self.link.say(&Message::Selected(page));
+        }
     }
 
     /// Accepts the offer, with no more lanes than were offered. With `lists` the source asks which

@@ -7,9 +7,10 @@ use super::asking::QuestionNumber;
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
-use crate::control::{Cancel, Hello, Message, Question, Refusal};
-use crate::limits::{PAIRING_TIME_MAX_MS, VERSION};
+use crate::control::{Cancel, Get, Hello, Message, Purpose, Question, Refusal};
+use crate::limits::{PAGES_AHEAD_MAX, PAIRING_TIME_MAX_MS, VERSION};
 use crate::pair;
+use crate::selected::SelectedPaths;
 
 pub(super) enum State {
     AwaitingHello { known: bool, pairing: Option<Pairing> },
@@ -57,6 +58,16 @@ impl Machine {
         assert!(self.may_ask(), "questions follow authentication");
         let (number, message) = self.asking.ask(question)?;
         self.link.say(&message);
+        Some(number)
+    }
+
+    /// Asks what a request would move, in place of making it; otherwise as [`Machine::ask`], and as
+    /// [`Machine::get`]. It is the first question of its session.
+    pub fn plan(&mut self, get: Get, selected: Arc<SelectedPaths>) -> Option<QuestionNumber> {
+        assert!(self.may_ask(), "questions follow authentication");
+        let number = self.asking.plan(PAGES_AHEAD_MAX)?;
+        let purpose = Purpose::Plan { number: number.0, pages: PAGES_AHEAD_MAX };
+        self.say_get(&Get { purpose, ..get }, selected);
         Some(number)
     }
 

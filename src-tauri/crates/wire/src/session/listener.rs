@@ -1,12 +1,16 @@
 //! The listening side: answers hello, pairs if it may, and passes on what is asked of it.
+use std::cmp::Ordering;
+
 use super::asking::QuestionNumber;
 use super::destination::State as DestinationState;
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
-use crate::control::{Answer, GetRefusal, Hello, Message, Receipt, Refusal, TransferId};
-use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, QUESTIONS_IDLE_MAX_MS, VERSION};
+use crate::control::{Answer, Get, GetRefusal, Hello, Message, Purpose, Receipt, Refusal, TransferId};
+use crate::limits::{HELLO_TIME_MAX_MS, OFFERED_TIME_MAX_MS, PAIRING_TIME_MAX_MS, QUESTIONS_IDLE_MAX_MS, VERSION};
+use crate::name::RelPath;
 use crate::pair::{self, PakeMessage};
+use crate::selected::SelectedPaths;
 
 pub(super) enum State {
     AwaitingHello,
@@ -26,6 +30,8 @@ pub(super) enum State {
     AwaitingEarlierReceipt,
     /// The peer asks about shares.
     Answering,
+    /// A request of which not all selected paths have arrived.
+    AwaitingSelected(Box<Get>, SelectedPaths),
     /// The peer has asked for entries of a share, as this transfer and with so many lanes.
     AwaitingGetAnswer {
         transfer: TransferId,
@@ -44,6 +50,7 @@ impl State {
             | Self::AwaitingEarlierReceipt
             | Self::AwaitingGetAnswer { .. } => "deciding",
             Self::Answering => "answering questions",
+            Self::AwaitingSelected(..) => "awaiting the selected paths",
             Self::AwaitingRequest { known: true } => "awaiting an offer",
             Self::AwaitingRequest { known: false } => "awaiting pairing",
             Self::AwaitingPairConfirm(_) => "awaiting the pairing confirmation",
@@ -206,10 +213,12 @@ impl Machine {
                 State::Answering
             }
             (State::AwaitingRequest { known: true }, Message::Get(get)) => {
-                self.link.deadline_ms = None;
-                let (transfer, lanes) = (get.transfer, get.lanes);
-                self.link.tell(Event::GetReceived(get));
-                State::AwaitingGetAnswer { transfer, lanes }
+                self.link.deadline_ms = Some(self.link.now_ms + OFFERED_TIME_MAX_MS);
+                self.asked_for(Box::new(get), SelectedPaths::default())?
+            }
+            (State::AwaitingSelected(get, mut selected), Message::Selected(page)) => {
+                page.iter().try_for_each(|path| selected.push(RelPath::new(path)?))?;
+                self.asked_for(get, selected)?
             }
             (
                 State::AwaitingRequest { known: false },
@@ -220,6 +229,32 @@ impl Machine {
             }
             (state, message) => return Err(unexpected(&message, state.name())),
         }))
+    }
+
+    /// Reports a request once all paths that it selects have arrived.
+    fn asked_for(&mut self, get: Box<Get>, selected: SelectedPaths) -> Result<State, ProtocolError> {
+        let (declared, found) = (get.selected.unwrap_or(0).into(), selected.len() as u64);
+        match found.cmp(&declared) {
+            Ordering::Less => {
+                self.link.tell(Event::NamesArriving(selected.held_bytes()));
+                return Ok(State::AwaitingSelected(get, selected));
+            }
+            Ordering::Greater => return Err(ProtocolError::Totals { what: "selected paths", declared, found }),
+            Ordering::Equal => {}
+        }
+        self.link.deadline_ms = None;
+        match get.purpose {
+            Purpose::Transfer => {
+                let (transfer, lanes) = (get.transfer, get.lanes);
+                self.link.tell(Event::GetReceived(*get, selected));
+                Ok(State::AwaitingGetAnswer { transfer, lanes })
+            }
+            Purpose::Plan { number, .. } => {
+                let number = self.answering.asked(number)?;
+                self.link.tell(Event::PlanAsked(number, *get, selected));
+                Ok(State::Answering)
+            }
+        }
     }
 
     fn listener_hears_hello(&mut self, hello: Hello) -> MachineState {

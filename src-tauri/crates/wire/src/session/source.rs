@@ -89,6 +89,7 @@ impl Known {
             ("bytes that were not sent", receipt.reused, there.bytes),
             ("bytes that were sent or skipped", receipt.moved.saturating_add(receipt.skipped_bytes), there.bytes),
             ("failed entries", receipt.failed, failed_max),
+            ("lost access control lists", receipt.acls_lost, sent.entries()),
         ];
         if let Some((what, said, most)) = at_most.into_iter().find(|(_, said, most)| said > most) {
             return differ(what, said, most);

@@ -61,6 +61,8 @@ impl Accepted {
             names: Arc::clone(&visitor.names),
             allowance,
             keeps: false,
+            asked: None,
+            timeout: None,
         };
         let rule = (acceptance == Acceptance::Rule).then(|| device.rule.clone());
         Self { listening, taking, rule, retry }
@@ -121,7 +123,7 @@ impl Accepted {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };
-            earlier.add(lost.incoming.results());
+            earlier.add(&lost.incoming);
             // Who waits takes no other's place.
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };

@@ -22,14 +22,18 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::Site;
 use super::dialling::Dialling;
 use super::silence::Silence;
-use crate::limits::{REASON_TIME_MAX, TICK};
+use crate::limits::{MOVING_BYTES_PER_S, REASON_TIME_MAX, TICK};
 use crate::receiving::renewals::Renewed;
+use crate::send::stall::{Seen, Stall};
 use crate::store::PairingNumber;
 use crate::transfers::transfer::Transfer;
 use crate::wire_convert::{decode_cancel, decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether anything comes.
+const STALL_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Once the sender has said how many lanes have brought it all, every one of those has been
 /// welcomed here. One that is missing for longer than it takes to come from one task to another was
@@ -56,6 +60,8 @@ pub(super) struct Job<'a> {
     arriving: Arriving,
     stops: LaneStops,
     silence: Silence,
+    /// When the sender is given up that sends nothing, where this end gives it up.
+    stall: Option<Stall>,
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
     /// What there was room for at the beginning, where all that is found must fit into it.
@@ -124,11 +130,17 @@ impl<'a> Job<'a> {
             arriving: Arriving::default(),
             stops,
             silence: Silence::new(std::time::Instant::now()),
+            stall: None,
             clocks: Clocks::default(),
             finishing: None,
             free_space,
             successor: None,
         }
+    }
+
+    /// The same, with a sender that is given up if it sends nothing for that time.
+    pub(super) fn giving_up_after(self, timeout: Option<Duration>) -> Self {
+        Self { stall: timeout.map(|timeout| Stall::new(Some(timeout), std::time::Instant::now())), ..self }
     }
 }
 
@@ -234,6 +246,9 @@ impl Job<'_> {
                     }
                     if self.finishing.is_none() && self.is_silent() {
                         return Err(Fault::lost(std::io::ErrorKind::TimedOut));
+                    }
+                    if self.finishing.is_none() {
+                        self.look_for_a_stall()?;
                     }
                 }
                 () = tokio::time::sleep_until(joined_by), if self.lanes_left() < declared.map_or(1, |declared| declared.lanes) => {
@@ -363,12 +378,28 @@ impl Job<'_> {
         self.silence.look(std::time::Instant::now(), || self.stops.since_data(), times, is_found)
     }
 
+    /// Gives up a sender that sends nothing for too long.
+    fn look_for_a_stall(&mut self) -> Result<(), Fault> {
+        let Some(stall) = &mut self.stall else { return Ok(()) };
+        let now = std::time::Instant::now();
+        if now.duration_since(stall.looked()) < STALL_LOOK_EVERY {
+            return Ok(());
+        }
+        let progress = self.incoming.results().progress();
+        // An entry that needs no contents has come as well.
+        let entries = progress.entries.saturating_mul(MOVING_BYTES_PER_S);
+        let arrived = progress.bytes.saturating_add(self.arriving.bytes()).saturating_add(entries);
+        let figures = self.transfer.figures();
+        let seen = Seen::by_receiver(arrived, self.clocks.of_receiver(), figures.gauge.sender_reported());
+        stall.look(now, seen.of(figures.bytes_total, false))
+    }
+
     /// Adds lanes where this end dials them and that is likely to gain something.
     fn grow(&mut self) {
         let (running, dropped) = (self.lanes.len(), self.dropped);
         let Some(dialling) = &mut self.dialling else { return };
         let figures = self.transfer.figures();
-        let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network);
+        let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network) && !self.stops.fill_the_link();
         if dropped == 0 {
             dialling.grow(running, (figures.running_for(), figures.bytes_done, limited));
         }

@@ -7,15 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, XattrFlags};
 use rustix::io::Errno;
 
-use super::xattrs::{path_of, path_of_open, proc_is_mounted, read_growing, read_names, value_at, value_of};
+use super::xattrs::{
+    ACL_ACCESS, ACL_DEFAULT, path_of, path_of_open, proc_is_mounted, read_growing, read_names, value_at, value_of,
+};
 use crate::dir::{Dir, component};
 use crate::space::space;
-
-/// The access control list: permissions beyond the mode (acl(5)).
-const ACL_ACCESS: &str = "system.posix_acl_access";
-
-/// The access control list that a folder passes to entries created in it (acl(5)).
-const ACL_DEFAULT: &str = "system.posix_acl_default";
 
 /// A security label. A policy may forbid setting it, on copies too. cp -a does not report that
 /// either.
@@ -131,6 +127,12 @@ fn copy_each(
         }
     }
     Ok(copied)
+}
+
+/// Whether an error of setting an attribute of the open file means that it is not supported or not
+/// permitted there, or that its ids are not known (EINVAL), and not another failure.
+pub fn is_not_kept(error: &io::Error, there: impl AsFd) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| is_lost(errno, there.as_fd()))
 }
 
 /// Whether the error means that the attribute is not supported or not permitted there, and not

@@ -1,5 +1,6 @@
-//! Owns extended attributes of the `user.` namespace, which may come from a peer. Copies inside one
-//! machine copy every namespace, in `clone`.
+//! Owns extended attributes that mean the same on every machine, and may come from a peer: those of
+//! the `user.` namespace, and access control lists. Copies inside one machine copy every namespace,
+//! in `clone`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -27,12 +28,27 @@ const LIST_BYTES_MAX: usize = 65_536;
 /// reported as busy.
 const GROWTH_ROUNDS_MAX: u32 = 8;
 
+/// The access control list: permissions beyond the mode (acl(5)).
+pub(super) const ACL_ACCESS: &str = "system.posix_acl_access";
+
+/// The access control list that a folder passes to entries created in it (acl(5)).
+pub(super) const ACL_DEFAULT: &str = "system.posix_acl_default";
+
+/// Whether an attribute is sent to other machines.
+fn is_portable(name: &[u8]) -> bool {
+    is_of_user(name) || name == ACL_ACCESS.as_bytes() || name == ACL_DEFAULT.as_bytes()
+}
+
+fn is_of_user(name: &[u8]) -> bool {
+    name.starts_with(USER) && name.len() > USER.len()
+}
+
 /// A full name, `user.` included, and its value.
 pub type Xattr = (Vec<u8>, Vec<u8>);
 
-/// The `user.` extended attributes of the open file; empty if the filesystem has no extended
-/// attributes.
-pub fn user_xattrs(fd: impl AsFd) -> io::Result<Vec<Xattr>> {
+/// The `user.` extended attributes and access control lists of the open file; empty if the
+/// filesystem has neither.
+pub fn portable_xattrs(fd: impl AsFd) -> io::Result<Vec<Xattr>> {
     let fd = fd.as_fd();
     read_all(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| value_of(fd, name, buffer))
 }
@@ -53,34 +69,35 @@ pub(super) fn value_at(path: &[u8], name: &[u8], buffer: Option<&mut [u8]>) -> r
     }
 }
 
-/// Sets the attribute with the full name `name`, which must begin with `user.`; `Unsupported` if
-/// the filesystem has no extended attributes.
+/// Sets the attribute with the full name `name`, which must begin with `user.` or be an access
+/// control list's; `Unsupported` if the filesystem has no such attributes. A list also sets the
+/// mode, and a mode that is set later is the list's, too.
 pub fn set_xattr(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
-    if !name.starts_with(USER) || name.len() == USER.len() {
+    if !is_portable(name) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     Ok(rustix::fs::fsetxattr(fd, name, value, XattrFlags::empty())?)
 }
 
 impl Dir {
-    /// The `user.` extended attributes of `name`, without opening it. Reading a value still needs
-    /// read permission (xattr(7)).
+    /// The `user.` extended attributes and access control lists of `name`, without opening it.
+    /// Reading a value of the former still needs read permission (xattr(7)).
     ///
     /// Uses `/proc/self/fd`. If `/proc` is not mounted the entry is opened instead. Empty for
     /// entries that cannot have such attributes.
-    pub fn user_xattrs(&self, name: &[u8]) -> io::Result<Vec<Xattr>> {
-        user_xattrs_at(self, component(name)?)
+    pub fn portable_xattrs(&self, name: &[u8]) -> io::Result<Vec<Xattr>> {
+        portable_xattrs_at(self, component(name)?)
     }
 }
 
 /// The attributes of `name` in `dir`, through `/proc/self/fd`, or by opening the entry if `/proc`
 /// is not mounted.
-fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
+fn portable_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
     let path = &path_of(dir, name);
     let read = read_all(|buffer| rustix::fs::llistxattr(path, buffer), |name, buffer| value_at(path, name, buffer));
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !proc_is_mounted() => {
-            user_xattrs(dir.open_read(name)?)
+            portable_xattrs(dir.open_read(name)?)
         }
         other => other,
     }
@@ -110,7 +127,7 @@ fn read_all(
 ) -> io::Result<Vec<Xattr>> {
     let names = read_names(list)?;
     let mut found = Vec::new();
-    for name in names.split(|&byte| byte == 0).filter(|name| name.starts_with(USER)) {
+    for name in names.split(|&byte| byte == 0).filter(|name| is_portable(name)) {
         match read_growing(|buffer| value(name, buffer)) {
             Ok(value) => found.push((name.to_vec(), value)),
             // It was removed since it was listed.

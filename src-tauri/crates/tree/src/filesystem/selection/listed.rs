@@ -71,6 +71,10 @@ impl Listed {
         (from..self.0.len()).take_while(move |at| is_above(folder, &self.0[*at]))
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|path| &**path)
+    }
+
     /// The numbers of all paths.
     pub(super) fn all(&self) -> impl Iterator<Item = usize> {
         0..self.0.len()

@@ -1,17 +1,20 @@
 //! Gives files and folders the sender's mode, time, owner and extended attributes, in an order that
 //! keeps each.
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Dir;
-use ringway_sys::attributes::{Metadata, Timestamp, metadata_of};
+use ringway_sys::attributes::{Metadata, Timestamp, is_not_kept, metadata_of, portable_xattrs};
 use ringway_sys::space::space;
-use ringway_wire::lane::{Attributes, Entry, Xattrs};
+use ringway_wire::RelPath;
+use ringway_wire::lane::{Acl, AclKind, Attributes, Entry, Xattrs};
 use rustix::io::Errno;
 
 use crate::receive::allowance::Quota;
 use crate::receive::failures::is;
+use crate::receive::merge::folder_records::FolderRecord;
 use crate::receive::root::Root;
 use crate::receive::staging::{now, read_only_folders};
 use crate::receive::{FILLING_FILE_MODE, OWNER_WRITES, PERMISSION_BITS};
@@ -22,6 +25,10 @@ const ATTRIBUTES_ROOM: u64 = 1024 * 1024;
 
 /// setuid and setgid.
 const SET_ID_BITS: u16 = 0o6000;
+
+/// What the owning group may do.
+const GROUP_BITS: u32 = 0o070;
+const GROUP_SHIFT: u32 = 3;
 
 /// The mode of a file from its creation on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +89,10 @@ pub(in crate::receive) struct AttributePolicy {
     /// Existing folders and files with several names take the sender's mode also where that lets
     /// more people in.
     pub(in crate::receive) widen_modes: bool,
+    /// Access control lists are kept.
+    pub(in crate::receive) keep_acls: bool,
+    /// Entries that did not get theirs.
+    pub(in crate::receive) acls_lost: AtomicU64,
     /// Permission bits that files lose when they are created in the staging folder.
     pub(in crate::receive) files_masked: u32,
     pub(in crate::receive) root: Arc<Root>,
@@ -89,6 +100,69 @@ pub(in crate::receive) struct AttributePolicy {
 }
 
 impl AttributePolicy {
+    /// The mode that an entry with a list is to have here. The sender's mode has the list's mask in
+    /// place of what the owning group may do. Without the list that would let in the group.
+    pub(in crate::receive) fn mode_of(&self, attributes: &Attributes, xattrs: Xattrs<'_>) -> u32 {
+        let mode = self.final_mode(attributes);
+        match xattrs.acl(AclKind::Access) {
+            Some(acl) if !self.keep_acls => without_acl(mode, acl),
+            _ => mode,
+        }
+    }
+
+    /// Sets an entry's list, where lists are kept. Returns the mode that goes with what it then
+    /// has.
+    ///
+    /// The list comes before the mode: it lets nobody in beyond the mode that follows, and that
+    /// mode's permissions of the group are the list's mask.
+    fn set_acl(&self, fd: BorrowedFd<'_>, attributes: &Attributes, xattrs: Xattrs<'_>) -> (u32, io::Result<()>) {
+        let mode = self.final_mode(attributes);
+        let Some(acl) = xattrs.acl(AclKind::Access) else { return (mode, Ok(())) };
+        match self.set_one_acl(fd, AclKind::Access, acl) {
+            Ok(true) => (mode, Ok(())),
+            Ok(false) => {
+                self.note_lost_acl();
+                (without_acl(mode, acl), Ok(()))
+            }
+            Err(error) => (without_acl(mode, acl), Err(error)),
+        }
+    }
+
+    /// Sets one list; false where lists are not kept, or it is not possible here.
+    fn set_one_acl(&self, fd: BorrowedFd<'_>, kind: AclKind, acl: Acl<'_>) -> io::Result<bool> {
+        if !self.keep_acls {
+            return Ok(false);
+        }
+        let bytes = acl.as_bytes();
+        self.quota.take(bytes.len() as u64).map_err(io::Error::other)?;
+        match self.root.disk().set_xattr(fd, kind.name(), bytes) {
+            Ok(()) => Ok(true),
+            Err(error) if is_not_kept(&error, fd) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is to be set of a folder at the end.
+    pub(in crate::receive) fn record<'a>(
+        &self,
+        staged: bool,
+        attributes: Attributes,
+        xattrs: Xattrs<'a>,
+        path: RelPath<'a>,
+    ) -> FolderRecord<'a> {
+        let acls = AclKind::ALL.map(|kind| xattrs.acl(kind));
+        if self.keep_acls {
+            return FolderRecord { staged, attributes, acls, lost_acl: false, path };
+        }
+        let lost_acl = acls.iter().any(Option::is_some);
+        let mode = acls[0].map_or(attributes.mode, |acl| without_acl(attributes.mode.into(), acl) as u16);
+        FolderRecord { staged, attributes: Attributes { mode, ..attributes }, acls: [None; 2], lost_acl, path }
+    }
+
+    fn note_lost_acl(&self) {
+        self.acls_lost.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Sets extended attributes, which count as contents do; the first refusal is returned after
     /// all were tried.
     pub(in crate::receive) fn set_xattrs(&self, fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
@@ -121,7 +195,7 @@ impl AttributePolicy {
     /// refusal is returned.
     ///
     /// The owner comes before the mode, as chown(2) drops setuid; the time comes last; extended
-    /// attributes come before a mode that may forbid them.
+    /// attributes and lists come before a mode that may forbid them.
     pub(in crate::receive) fn set_attributes(
         &self,
         fd: impl AsFd,
@@ -133,10 +207,10 @@ impl AttributePolicy {
         let extended = self.set_xattrs(fd, xattrs);
         let owned =
             if self.keep_owner { self.root.disk().set_owner(fd, attributes.uid, attributes.gid) } else { Ok(()) };
-        let mode = self.final_mode(attributes);
+        let (mode, listed) = self.set_acl(fd, attributes, xattrs);
         let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { self.root.disk().set_mode(fd, mode) };
         let timed = self.set_time(fd, timestamp(attributes.mtime));
-        extended.and(owned).and(moded).and(timed)
+        extended.and(owned).and(listed).and(moded).and(timed)
     }
 
     /// Sets what a symbolic link has: owner and time. Linux gives it no mode and no `user.`
@@ -162,7 +236,7 @@ impl AttributePolicy {
         self.root.disk().set_times(fd.as_fd(), self.root.filesystem.is_fuse().then(now), mtime)
     }
 
-    pub(in crate::receive) fn touch_up_file(&self, file: &OwnedFd, entry: &Entry<'_>, mode: u32) -> io::Result<()> {
+    pub(in crate::receive) fn touch_up_file(&self, file: &OwnedFd, entry: &Entry<'_>) -> io::Result<()> {
         let attributes = &entry.attributes;
         // By its descriptor: its name may lead to another one by now.
         let there = metadata_of(file)?;
@@ -176,9 +250,14 @@ impl AttributePolicy {
         } else {
             Ok(())
         };
-        let moded =
-            if owner_differs || there.mode != mode { self.root.disk().set_mode(file.as_fd(), mode) } else { Ok(()) };
-        extended.and(owned).and(moded)
+        let (mode, listed) = self.set_acl(file.as_fd(), attributes, entry.xattrs);
+        let has_acl = entry.xattrs.acl(AclKind::Access).is_some();
+        let moded = if owner_differs || has_acl || there.mode != mode {
+            self.root.disk().set_mode(file.as_fd(), mode)
+        } else {
+            Ok(())
+        };
+        extended.and(owned).and(listed).and(moded)
     }
 
     /// Whether a file that may not be opened is this user's own and of this name alone: its mode is
@@ -187,9 +266,10 @@ impl AttributePolicy {
         there.uid == rustix::process::geteuid().as_raw() && (there.nlink == 1 || self.widen_modes)
     }
 
-    /// Gives a folder its owner, mode and time, leaving alone what is right already: it may be
-    /// somebody else's.
-    pub(in crate::receive) fn dress(&self, dir: &Dir, attributes: &Attributes, dress: Dress) -> io::Result<()> {
+    /// Gives a folder its owner, lists, mode and time, leaving alone what is right already: it may
+    /// be somebody else's. A folder that existed keeps its lists.
+    pub(in crate::receive) fn dress(&self, dir: &Dir, folder: &FolderRecord<'_>, dress: Dress) -> io::Result<()> {
+        let attributes = &folder.attributes;
         let there = metadata_of(dir)?;
         if self.root.own.lie_in(&there) {
             // Its mode decides who reaches our key, and whether we do.
@@ -206,10 +286,43 @@ impl AttributePolicy {
         } else {
             Ok(())
         };
-        let moded =
-            if owner_differs || before != mode { read_only_folders::set_mode_of(dir, &there, mode) } else { Ok(()) };
+        let acls = || folder.acls.iter().zip(AclKind::ALL).filter_map(|(acl, kind)| Some((kind, (*acl)?)));
+        // The mode that a list was sent with is the list's mask, and its group's without it.
+        let (mut mode, mut listed, mut is_lost) = (mode, Ok(()), folder.lost_acl);
+        for (kind, acl) in acls() {
+            let kept = match dress {
+                Dress::Made => self.set_one_acl(dir.as_fd(), kind, acl),
+                Dress::Existing => Ok(has_acl(dir, kind, acl)),
+            };
+            let is_kept = matches!(kept, Ok(true));
+            if kind == AclKind::Access && !is_kept {
+                mode = without_acl(mode, acl);
+            }
+            is_lost |= matches!(kept, Ok(false));
+            listed = listed.and(kept.map(drop));
+        }
+        if is_lost {
+            self.note_lost_acl();
+        }
+        let has_acls = acls().next().is_some() && dress == Dress::Made;
+        let moded = if owner_differs || has_acls || before != mode {
+            read_only_folders::set_mode_of(dir, &there, mode)
+        } else {
+            Ok(())
+        };
         let mtime = timestamp(attributes.mtime);
         let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
-        owned.and(moded).and(timed)
+        owned.and(listed).and(moded).and(timed)
     }
+}
+
+/// A mode without its list: the group's permissions are what the list gave the owning group.
+fn without_acl(mode: u32, acl: Acl<'_>) -> u32 {
+    (mode & !GROUP_BITS) | (mode & (u32::from(acl.of_group()) << GROUP_SHIFT))
+}
+
+/// Whether a folder has exactly that list already.
+fn has_acl(dir: &Dir, kind: AclKind, acl: Acl<'_>) -> bool {
+    let acls = portable_xattrs(dir.as_fd()).unwrap_or_default();
+    acls.iter().any(|(name, value)| name == kind.name() && value == acl.as_bytes())
 }

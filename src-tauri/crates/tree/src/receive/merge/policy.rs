@@ -15,6 +15,7 @@ use crate::receive::failures::{EntryError, Trouble, during, is};
 use crate::receive::flags::Flags;
 use crate::receive::merge::attributes::{AttributePolicy, Dress, timestamp};
 use crate::receive::merge::edits::Edits;
+use crate::receive::merge::folder_records::FolderRecord;
 use crate::receive::merge::folders::{Folder, Landing, Policy, SETGID};
 use crate::receive::merge::landing::{Decision, Landed, is_same, link_id, rename_over};
 use crate::receive::merge::top_names::TopNames;
@@ -77,7 +78,7 @@ impl MergePolicy {
         let stays_other = || {
             there.nlink > 1
                 && !self.attributes.widen_modes
-                && there.mode != self.attributes.final_mode(&entry.attributes)
+                && there.mode != self.attributes.mode_of(&entry.attributes, entry.xattrs)
         };
         let is_own =
             link_id(entry).is_some() && (self.top.is_edited(folder, entry.name.as_bytes(), there) || stays_other());
@@ -198,7 +199,7 @@ impl MergePolicy {
         let (dir, name) = (&folder.dir, entry.name.as_bytes());
         let there = dir.metadata(name)?;
         let attributes = &entry.attributes;
-        let mode = self.attributes.final_mode(attributes);
+        let mode = self.attributes.mode_of(attributes, entry.xattrs);
         let owner_differs = self.attributes.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         if there.kind != Kind::File || (there.mode == mode && !owner_differs && entry.xattrs.is_empty()) {
             return Ok(());
@@ -214,7 +215,7 @@ impl MergePolicy {
             }
             opened => opened?,
         };
-        let touched = self.attributes.touch_up_file(&file, entry, mode);
+        let touched = self.attributes.touch_up_file(&file, entry);
         if is_ours && let Ok(now) = metadata_of(&file) {
             self.top.note_changed(folder, name, &there, &now);
         }
@@ -281,13 +282,14 @@ impl MergePolicy {
         &self,
         staging: &Staging,
         dir: &Dir,
-        path: &[u8],
-        attributes: &Attributes,
+        folder: &FolderRecord<'_>,
     ) -> io::Result<()> {
         match self.on_conflict {
-            _ if self.was_made(staging, dir, path)? => self.attributes.dress(dir, attributes, Dress::Made),
-            OnConflict::Replace if self.attributes.widen_modes => self.attributes.dress(dir, attributes, Dress::Made),
-            OnConflict::Replace => self.attributes.dress(dir, attributes, Dress::Existing),
+            _ if self.was_made(staging, dir, folder.path.as_bytes())? => {
+                self.attributes.dress(dir, folder, Dress::Made)
+            }
+            OnConflict::Replace if self.attributes.widen_modes => self.attributes.dress(dir, folder, Dress::Made),
+            OnConflict::Replace => self.attributes.dress(dir, folder, Dress::Existing),
             OnConflict::Keep | OnConflict::Rename | OnConflict::RenameTop => Ok(()),
         }
     }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 use crate::disk::Dir;
+use ringway_wire::lane::ACL_LEN_MAX;
 use ringway_wire::limits::PATH_MAX;
 use rustix::fs::{Mode, OFlags};
 
@@ -18,8 +19,8 @@ const WINDOW_LEN: usize = 64 * 1024;
 /// Before each record: where the one before it in its chain is, and its length.
 const PREFIX_LEN: usize = 12;
 
-/// The largest record: a path, a name, and the fixed fields.
-const RECORD_MAX: usize = PREFIX_LEN + PATH_MAX + 512;
+/// The largest record: a path, a name or two access control lists, and the fixed fields.
+const RECORD_MAX: usize = PREFIX_LEN + PATH_MAX + 2 * ACL_LEN_MAX + 512;
 
 /// Ends a chain.
 const NONE: u64 = u64::MAX;

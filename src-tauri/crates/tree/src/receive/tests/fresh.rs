@@ -150,7 +150,7 @@ fn extended_attributes_arrive_on_files_and_folders() {
     let (_, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
     assert_eq!(failures, []);
     for rel in ["top", "top/a", "top/b"] {
-        let mut there = ringway_sys::attributes::user_xattrs(fs::File::open(site.at(rel)).unwrap()).unwrap();
+        let mut there = ringway_sys::attributes::portable_xattrs(fs::File::open(site.at(rel)).unwrap()).unwrap();
         there.sort();
         assert_eq!(
             there,
@@ -305,4 +305,82 @@ fn packed_bodies_arrive_unpacked() {
     assert_eq!(receipt.there.bytes, 2 * size as u64 + 1);
     assert!(site.text("top/text") == text && site.text("top/pieces") == text);
     assert_eq!((site.text("top/short"), site.text("top/empty")), ("x".to_owned(), String::new()));
+}
+
+/// A list that names a user: the owner reads and writes, user 1000 does everything, the owning
+/// group reads, and others do nothing. The mode of what has it shows the mask to the group.
+fn named_list() -> Vec<u8> {
+    let none = u32::MAX;
+    let entries = [(1_u16, 6_u16, none), (2, 7, 1000), (4, 4, none), (0x10, 7, none), (0x20, 0, none)];
+    let entry = |(tag, permissions, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [&2_u32.to_le_bytes()[..], &entries.map(entry).concat()].concat()
+}
+
+fn list_of(path: &std::path::Path, name: &str) -> Option<Vec<u8>> {
+    let mut value = vec![0; 4096];
+    let len = rustix::fs::lgetxattr(path, name, &mut value[..]).ok()?;
+    Some(value[..len].to_vec())
+}
+
+const ACCESS: &str = "system.posix_acl_access";
+const DEFAULT: &str = "system.posix_acl_default";
+
+/// A file, a large file and a folder with lists, and a file and a folder without.
+fn listed_lane(access: Xattrs<'_>, both: Xattrs<'_>) -> Lane {
+    let large = Entry { xattrs: access, ..file("large", 5, 0o670) };
+    let small = Entry { xattrs: access, ..file("small", 1, 0o670) };
+    let mut lane = Lane::default();
+    lane.head.folder_with_attributes(path("top"), &attributes(0o670), both);
+    let lane = lane.entry(&small, b"x").file("plain", b"x").made("top/below", 0o755).file("inside", b"x").flush();
+    lane.range(0, "top", large, 0, b"12345", RangeStep::Last { data_bytes: 5 })
+}
+
+#[test]
+fn access_control_lists_are_kept_where_that_is_asked_for_and_else_let_nobody_in() {
+    let list = named_list();
+    let (mut access, mut both) = (XattrBuffer::default(), XattrBuffer::default());
+    assert!(access.push(ACCESS.as_bytes(), &list));
+    assert!(both.push(ACCESS.as_bytes(), &list) && both.push(DEFAULT.as_bytes(), &list));
+    let lane = || listed_lane(access.as_xattrs(), both.as_xattrs());
+    for site in [Site::new(), Site::in_memory()] {
+        fs::create_dir_all(site.at("")).unwrap();
+        let probe = rustix::fs::setxattr(site.at(""), ACCESS, &list, rustix::fs::XattrFlags::empty());
+        if probe.is_err() {
+            println!("skipped: no access control lists on {}", site.at("").display());
+            continue;
+        }
+        rustix::fs::removexattr(site.at(""), ACCESS).unwrap();
+        let mode = |rel: &str| fs::metadata(site.at(rel)).unwrap().permissions().mode() & 0o7777;
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
+        assert_eq!((failures, receipt.acls_lost), (vec![], 3));
+        for rel in ["top", "top/small", "top/large"] {
+            assert_eq!((mode(rel), list_of(&site.at(rel), ACCESS)), (0o640, None), "{rel}: its group only reads");
+        }
+        assert_eq!(list_of(&site.at("top"), DEFAULT), None);
+        // What is there already gets its list as well, as it gets its mode. A folder that existed
+        // gets it only where that may widen its mode.
+        for (widen_modes, lost) in [(false, 1), (true, 0), (false, 0)] {
+            let options = DestinationOptions { keep_acls: true, widen_modes, ..site.options(OnConflict::Replace) };
+            let (receipt, _, failures) = cross(&Incoming::begin(options).unwrap(), vec![lane()]);
+            assert_eq!((failures, receipt.acls_lost), (vec![], lost), "{widen_modes}");
+            for rel in ["top/small", "top/large"] {
+                assert_eq!((mode(rel), list_of(&site.at(rel), ACCESS)), (0o670, Some(list.clone())), "{rel}");
+            }
+        }
+        assert_eq!((mode("top"), list_of(&site.at("top"), ACCESS)), (0o670, Some(list.clone())));
+        assert_eq!(list_of(&site.at("top"), DEFAULT), Some(list.clone()));
+        // The default list came last, so that nothing has inherited it.
+        for rel in ["top/plain", "top/below", "top/below/inside"] {
+            assert_eq!((list_of(&site.at(rel), ACCESS), list_of(&site.at(rel), DEFAULT)), (None, None), "{rel}");
+        }
+        let anew = Site::within(tempfile::tempdir_in(site.at("").parent().unwrap()).unwrap());
+        let options = DestinationOptions { keep_acls: true, ..anew.options(OnConflict::Replace) };
+        let (receipt, _, failures) = cross(&Incoming::begin(options).unwrap(), vec![lane()]);
+        assert_eq!((failures, receipt.acls_lost), (vec![], 0));
+        assert_eq!(list_of(&anew.at("top"), DEFAULT), Some(list.clone()));
+        assert_eq!(list_of(&anew.at("top/small"), ACCESS), Some(list.clone()));
+        assert_eq!(list_of(&anew.at("top/plain"), ACCESS), None);
+    }
 }

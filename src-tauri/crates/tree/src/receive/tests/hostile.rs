@@ -297,3 +297,43 @@ fn a_million_empty_folders_are_taken_in() {
     assert_eq!((receipt.there.folders, failures.len()), (FOLDERS, 0));
     assert_eq!(fs::read_dir(site.at("top")).unwrap().count() as u64, FOLDERS - 1);
 }
+
+#[test]
+fn nothing_lands_that_was_not_asked_for() {
+    let asked: Asked = Arc::new(|path, is_folder| match path {
+        b"old" => is_folder,
+        b"old/out" => false,
+        _ => !path.ends_with(b".o"),
+    });
+    let whole = |folder: &str, name: &str| Lane::default().folder(folder).file(name, b"x");
+    let ranged = |folder: &str, name: &str| {
+        Lane::default().range(0, folder, file(name, 10, 0o644), 0, b"12345", RangeStep::More)
+    };
+    let listed = |folder: &str, name: &str| Lane::default().list(1, folder, &[file(name, 1, 0o644)]);
+    type Sent<'a> = &'a dyn Fn(&str, &str) -> Lane;
+    let ways: [(&str, Sent<'_>); 3] = [("whole", &whole), ("ranged", &ranged), ("listed", &listed)];
+    for (way, sent) in ways {
+        for (folder, name, is_asked_for) in [
+            ("old", "a", true),
+            ("old", "a.o", false),
+            ("old/out", "a", false),
+            // Its folder was left out, whatever is said of what is in it.
+            ("old/out/below", "a", false),
+            ("old/in", "out", true),
+        ] {
+            let site = Site::new();
+            fs::create_dir_all(site.at("old")).unwrap();
+            let (sender, _answers) = answers_to(16);
+            let options = DestinationOptions {
+                asked: Some(Arc::clone(&asked)),
+                answers: Some(sender),
+                ..site.options(OnConflict::Replace)
+            };
+            let incoming = Incoming::begin(options).unwrap();
+            let ended = incoming.run_lane(&mut Wire::new(sent(folder, name).end().0), &mut io(IoMode::Sync));
+            let is_refused = matches!(ended, Err(LaneError::Protocol(ProtocolError::NotAskedFor)));
+            assert_eq!(is_refused, !is_asked_for, "{way} {folder}/{name}: {ended:?}");
+            incoming.abandon().unwrap();
+        }
+    }
+}

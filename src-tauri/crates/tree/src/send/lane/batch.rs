@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{Kind, Metadata, Timestamp, Xattr, birth_of, metadata_of, user_xattrs};
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, Xattr, birth_of, metadata_of, portable_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, ReadFile};
 use ringway_wire::lane::{Attributes, Entry, EntryKind, XattrBuffer, Xattrs};
@@ -224,7 +224,7 @@ impl Lane<'_> {
         }
         let contents = progress.body.end..progress.body.end + expected;
         progress.body.end = contents.end;
-        let found = read.xattrs.unwrap_or_else(|| dir.user_xattrs(name));
+        let found = read.xattrs.unwrap_or_else(|| dir.portable_xattrs(name));
         let xattrs = self.xattrs(&folder.path, name, found);
         self.say(batch, index, progress);
         self.head.entry(&file_entry(name, file.link.as_deref(), &file.metadata, &xattrs));
@@ -292,7 +292,7 @@ impl Lane<'_> {
         }
         let now = metadata_of(&opened.file).map_err(failed)?;
         if stayed && attributes::same_contents(&metadata, &now) {
-            let xattrs = self.xattrs(&folder.path, name, user_xattrs(&opened.file));
+            let xattrs = self.xattrs(&folder.path, name, portable_xattrs(&opened.file));
             return Ok(Reread::Whole { contents, metadata, born: birth_of(&opened.file), xattrs });
         }
         Err((Operation::Read, FailureReason::ChangedWhileReading))
@@ -324,7 +324,7 @@ pub(in crate::send) fn read_into(
     let mut held = 0;
     io.read_files_looking(&mut body[..at], &requests, &mut results, &mut |index, fd| {
         let Ok(metadata) = metadata_of(fd) else { return };
-        let xattrs = (held < XATTRS_HELD_MAX).then(|| user_xattrs(fd));
+        let xattrs = (held < XATTRS_HELD_MAX).then(|| portable_xattrs(fd));
         held += xattrs.iter().flatten().flatten().map(|(name, value)| name.len() + value.len()).sum::<usize>();
         files[index] = Some(ReadWhole { metadata, xattrs });
     })?;

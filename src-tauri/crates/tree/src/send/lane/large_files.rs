@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{birth_of, metadata_of, user_xattrs};
+use ringway_sys::attributes::{birth_of, metadata_of, portable_xattrs};
 use ringway_wire::lane::{Entry, EntryKind, RangeHead, RangeStep};
 use ringway_wire::name::Name;
 
@@ -20,7 +20,7 @@ impl Lane<'_> {
     /// Opens a file and lets idle lanes help with it. A file that cannot be opened is reported.
     pub(in crate::send) fn begin_large(&mut self, mut large: Large) -> Option<Arc<Ranged>> {
         let started = self.open_file(&large.folder, &large.name).and_then(|opened| {
-            let xattrs = self.xattrs(&large.path, &large.name, user_xattrs(&opened.file));
+            let xattrs = self.xattrs(&large.path, &large.name, portable_xattrs(&opened.file));
             let size = opened.metadata.size;
             let whole = attributes::allocated(&opened.metadata) == size;
             let stamp = attributes::stamp(&opened.file, &opened.metadata);

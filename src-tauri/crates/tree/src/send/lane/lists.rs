@@ -149,7 +149,7 @@ impl Lane<'_> {
     }
 
     fn list_file(&mut self, path: &[u8], dir: &Dir, name: &[u8], metadata: &Metadata, link: Option<&LinkSet>) {
-        let found = match dir.user_xattrs(name) {
+        let found = match dir.portable_xattrs(name) {
             // If it has gone, that is reported once, when it is to be read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             found => found,

@@ -13,8 +13,8 @@ use ringway_model::{Delta, Failure, FailureReason, Source};
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{
-    Attributes, Batch, ChunkLens, ChunkWindow, Counts, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item,
-    RangeHead, Xattrs,
+    AclKind, Attributes, Batch, ChunkLens, ChunkWindow, Counts, EntryKind, FileList, FrameHeader, FrameKind,
+    HEADER_LEN, Item, RangeHead, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::stretches::Stretches;
@@ -243,7 +243,8 @@ impl Received {
 }
 
 fn list(xattrs: Xattrs<'_>) -> XattrList {
-    xattrs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
+    let lists = AclKind::ALL.into_iter().filter_map(|kind| Some((kind.name(), xattrs.acl(kind)?.as_bytes())));
+    xattrs.iter().chain(lists).map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
 /// Called between frames, to disturb the source, or to delay its lane until something else has

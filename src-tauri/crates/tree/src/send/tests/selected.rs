@@ -2,11 +2,12 @@
 use std::collections::BTreeMap;
 
 use ringway_model::{Pattern, Planned, Selection};
+use ringway_sys::dir::Dir;
 
 use super::*;
 use crate::filesystem::selection::Filter;
 use crate::filtered::{Random, trees};
-use crate::send::plan;
+use crate::send::{BeneathError, EntryBeneath, Guard, Hides, WantedBeneath, plan, plan_beneath};
 
 fn filter(patterns: &[&str]) -> Option<Arc<Filter>> {
     let patterns = patterns.iter().map(|pattern| match pattern.strip_prefix('+') {
@@ -121,6 +122,36 @@ fn later_attempts_leave_out_the_same() {
     assert_eq!((second.excluded(), sent.failures.len()), (1, 1), "what has vanished has failed, and nothing else");
 }
 
+/// What a dry run has told.
+#[derive(Default)]
+struct Told {
+    planned: BTreeMap<Vec<u8>, Planned>,
+    failures: Vec<Failure>,
+}
+
+impl Told {
+    fn tell(&mut self, what: Planned, path: &Path) {
+        assert_eq!(self.planned.insert(path.as_os_str().as_bytes().to_vec(), what), None, "{path:?} was told twice");
+    }
+
+    /// Compares all of it with what was then sent.
+    fn is_what_was_sent(&self, counts: &ringway_model::Counts, sent: &Sent, excluded: u64, context: &str) {
+        let arrived = sent.received.entries.iter().map(|(path, entry)| {
+            let what = match entry {
+                Arrived::Folder(..) => Planned::Folder,
+                Arrived::File { .. } => Planned::File,
+                Arrived::Symlink(_) | Arrived::HardLink(_) => Planned::Link,
+            };
+            (path.clone(), what)
+        });
+        assert_eq!(self.planned, arrived.collect::<BTreeMap<_, _>>(), "{context}");
+        let Counts { files, folders, links, bytes } = sent.counts;
+        assert_eq!((counts.files, counts.folders, counts.links, counts.bytes), (files, folders, links, bytes));
+        assert_eq!((counts.excluded, counts.failed), (excluded, sent.failed), "{context}");
+        assert_eq!(self.failures, sent.failures, "{context}");
+    }
+}
+
 #[test]
 fn a_dry_run_tells_exactly_what_is_then_sent() {
     let mut random = Random(0x5eed);
@@ -130,32 +161,129 @@ fn a_dry_run_tells_exactly_what_is_then_sent() {
         let root = scratch.path().join("tree");
         let paths = random.tree(&root);
         let selection = random.selection(&paths);
-        let from = if random.below(2) == 0 { source(&root) } else { contents(&root) };
+        let sources = [if random.below(2) == 0 { source(&root) } else { contents(&root) }];
         let filter = Filter::new(&selection).unwrap();
-        let (mut planned, mut failures) = (BTreeMap::new(), Vec::new());
-        let tell = |what, path: &Path| {
-            assert_eq!(planned.insert(path.as_os_str().as_bytes().to_vec(), what), None, "{path:?} was told twice");
-        };
-        let sources = [from];
-        let counts = plan(&sources, filter.clone(), tell, |failure| failures.push(failure), || false).unwrap();
+        let mut told = Told::default();
+        let mut failures = Vec::new();
+        let counts = plan(
+            &sources,
+            filter.clone(),
+            |what, path| told.tell(what, path),
+            |failure| failures.push(failure),
+            || false,
+        );
+        told.failures = failures;
+        let counts = counts.unwrap();
         let outgoing = Outgoing::start_selected(&sources, filter, None).unwrap();
         let sent = finish(&outgoing, IoMode::Sync, 1, None);
-        let arrived = sent.received.entries.iter().map(|(path, entry)| {
-            let what = match entry {
-                Arrived::Folder(..) => Planned::Folder,
-                Arrived::File { .. } => Planned::File,
-                Arrived::Symlink(_) | Arrived::HardLink(_) => Planned::Link,
-            };
-            (path.clone(), what)
-        });
-        let context = || format!("tree {number}: {paths:?} {selection:?}");
-        assert_eq!(planned, arrived.collect::<BTreeMap<_, _>>(), "{}", context());
-        let Counts { files, folders, links, bytes } = sent.counts;
-        assert_eq!((counts.files, counts.folders, counts.links, counts.bytes), (files, folders, links, bytes));
-        assert_eq!((counts.excluded, counts.failed), (outgoing.excluded(), sent.failed), "{}", context());
-        assert_eq!(failures, sent.failures, "{}", context());
+        let context = format!("tree {number}: {paths:?} {selection:?}");
+        told.is_what_was_sent(&counts, &sent, outgoing.excluded(), &context);
         moved += counts.files + counts.folders + counts.links;
         left_out += counts.excluded;
     }
     assert!(moved > trees() * 2 && left_out > trees() / 2, "{moved} were sent, {left_out} left out");
+}
+
+#[test]
+fn a_dry_run_of_what_another_device_gets_tells_exactly_what_is_then_sent() {
+    let mut random = Random(0x6e7);
+    let (mut moved, mut left_out) = (0, 0);
+    for number in 0..trees() {
+        let scratch = scratch();
+        let paths = random.tree(&scratch.path().join("tree"));
+        let selection = random.selection(&paths);
+        let named = (random.below(2) == 0).then(|| b"tree".to_vec());
+        let root = Dir::open(scratch.path()).unwrap();
+        let entries = [EntryBeneath { path: b"tree".to_vec(), name: named.clone() }];
+        let filter = Filter::new(&selection).unwrap();
+        let wanted = WantedBeneath { entries: &entries, filter: filter.clone(), goes_on: &|| true };
+        // Some of what is there is Ringway's own.
+        let hidden = fs::metadata(scratch.path().join("tree/cache")).ok().map(|there| there.ino());
+        let hides: Hides = Arc::new(move |there| Some(there.ino) == hidden);
+        let mut told = Told::default();
+        let mut failures = Vec::new();
+        let counts = plan_beneath(
+            &root,
+            &wanted,
+            Arc::clone(&hides),
+            |what, path| told.tell(what, path),
+            |failure| failures.push(failure),
+            || false,
+        );
+        told.failures = failures;
+        let counts = counts.unwrap();
+        let guard = Guard { confine: Arc::new(|| Ok(())), hides };
+        let outgoing = Outgoing::start_beneath(&root, &wanted, None, guard).unwrap();
+        let sent = finish(&outgoing, IoMode::Sync, 1, None);
+        let context = format!("tree {number}: {named:?} {paths:?} {selection:?}");
+        told.is_what_was_sent(&counts, &sent, outgoing.excluded(), &context);
+        // The device that asks holds everything to the same selection.
+        for (path, entry) in &sent.received.entries {
+            let below = match &named {
+                Some(_) => path.strip_prefix(b"tree").unwrap().strip_prefix(b"/").unwrap_or_default(),
+                None => path,
+            };
+            let is_folder = matches!(entry, Arrived::Folder(..));
+            let is_taken = filter.as_ref().is_none_or(|filter| below.is_empty() || filter.takes(below, is_folder));
+            assert!(is_taken, "{path:?} in {context}");
+        }
+        moved += counts.files + counts.folders + counts.links;
+        left_out += counts.excluded;
+    }
+    assert!(moved > trees() * 2 && left_out > trees() / 2, "{moved} were sent, {left_out} left out");
+}
+
+#[test]
+fn a_list_of_another_device_reads_nothing_through_links_or_hidden_folders() {
+    let scratch = scratch();
+    for folder in ["shared/own/inner", "secret"] {
+        fs::create_dir_all(scratch.path().join(folder)).unwrap();
+    }
+    fs::write(scratch.path().join("secret/file"), "secret").unwrap();
+    symlink("../../secret", scratch.path().join("shared/own/inner/way")).unwrap();
+    fs::create_dir(scratch.path().join("shared/deep")).unwrap();
+    symlink("../../secret", scratch.path().join("shared/deep/way")).unwrap();
+    let own = fs::metadata(scratch.path().join("shared/own")).unwrap().ino();
+    let root = Dir::open(&scratch.path().join("shared")).unwrap();
+    let filter = listed(&["deep/way/file", "own/inner/way/file"]);
+    let entries = [EntryBeneath { path: Vec::new(), name: None }];
+    let wanted = WantedBeneath { entries: &entries, filter, goes_on: &|| true };
+    let guard = Guard { confine: Arc::new(|| Ok(())), hides: Arc::new(move |there| there.ino == own) };
+    let outgoing = Outgoing::start_beneath(&root, &wanted, None, guard).unwrap();
+    let sent = finish(&outgoing, IoMode::Sync, 1, None);
+    let paths: Vec<_> = sent.received.entries.keys().map(|path| String::from_utf8_lossy(path)).collect();
+    assert_eq!(paths, ["deep"]);
+    let failed: Vec<_> = sent.failures.iter().map(|failure| (failure.path.to_str().unwrap(), failure.reason)).collect();
+    let os = |errno: rustix::io::Errno| FailureReason::Os { errno: errno.raw_os_error() };
+    let (link, none) = (os(rustix::io::Errno::LOOP), os(rustix::io::Errno::NOENT));
+    let wanted = [("deep/way/file", link), ("own/inner/way/file", none)];
+    assert_eq!(failed, wanted);
+}
+
+#[test]
+fn what_another_device_asks_for_is_looked_for_as_long_as_it_may_and_a_list_belongs_to_a_folder() {
+    let scratch = scratch();
+    fs::create_dir(scratch.path().join("tree")).unwrap();
+    (0..100).for_each(|at| fs::write(scratch.path().join(format!("tree/{at}")), "x").unwrap());
+    let root = Dir::open(scratch.path()).unwrap();
+    let start = |entries: &[(&str, Option<&str>)], filter, goes_on: &dyn Fn() -> bool| {
+        let entry = |(path, name): &(&str, Option<&str>)| EntryBeneath {
+            path: path.as_bytes().to_vec(),
+            name: name.map(|name| name.as_bytes().to_vec()),
+        };
+        let entries: Vec<_> = entries.iter().map(entry).collect();
+        let guard = Guard { confine: Arc::new(|| Ok(())), hides: Arc::new(|_| false) };
+        Outgoing::start_beneath(&root, &WantedBeneath { entries: &entries, filter, goes_on }, None, guard).map(drop)
+    };
+    let looked = std::cell::Cell::new(0);
+    let ten = || {
+        looked.set(looked.get() + 1);
+        looked.get() < 10
+    };
+    let slow = start(&[("tree", None)], filter(&["x*y"]), &ten);
+    assert!(matches!(slow, Err(BeneathError::TooSlow)) && looked.get() < 20, "{slow:?} after {}", looked.get());
+    for entries in [&[("tree/1", Some("1"))][..], &[("tree/1", Some("1")), ("tree/2", Some("2"))]] {
+        assert!(matches!(start(entries, listed(&["1"]), &|| true), Err(BeneathError::NotOneFolder)), "{entries:?}");
+    }
+    assert!(start(&[("tree", Some("tree"))], listed(&["1"]), &|| true).is_ok());
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
+use ringway_wire::OfferedNames;
 use rustix::io::Errno;
 
+use crate::filesystem::selection::Filter;
 use crate::send::walk::roots::{self, Root};
 
 /// An entry beneath a folder.
@@ -32,6 +34,17 @@ pub struct Guard {
 /// Whether an entry is passed over, by its metadata: a folder with everything in it.
 pub type Hides = Arc<dyn Fn(&Metadata) -> bool + Send + Sync>;
 
+/// Which of the entries beneath a folder are wanted, and for how long they are looked for before
+/// anything is offered: another device may have chosen patterns that take long to compare.
+pub struct WantedBeneath<'a> {
+    /// The entries.
+    pub entries: &'a [EntryBeneath],
+    /// Which of what they contain; `None` for all of it.
+    pub filter: Option<Arc<Filter>>,
+    /// Whether it is still worth looking at further names.
+    pub goes_on: &'a dyn Fn() -> bool,
+}
+
 /// Why entries cannot be sent.
 #[derive(Debug)]
 pub enum BeneathError {
@@ -41,17 +54,36 @@ pub enum BeneathError {
     SameName,
     /// There are too many names at the top, or no thread for the walk.
     Names,
+    /// The filter has a list, and it is not one folder that is wanted.
+    NotOneFolder,
+    /// It took too long to look at all names.
+    TooSlow,
 }
 
 /// Opens the entries.
-pub(in crate::send) fn resolve(root: &Dir, wanted: &[EntryBeneath], hides: &Hides) -> Result<Vec<Root>, BeneathError> {
+pub(in crate::send) fn resolve(
+    root: &Dir,
+    wanted: &WantedBeneath<'_>,
+    hides: &Hides,
+) -> Result<Vec<Root>, BeneathError> {
     let found = |(number, entry)| one(root, entry, hides).map_err(|error| BeneathError::Entry(number, error));
-    let all = wanted.iter().enumerate().map(found).collect::<Result<Vec<_>, _>>()?;
-    match roots::first_in_two(&all, None) {
+    let all = wanted.entries.iter().enumerate().map(found).collect::<Result<Vec<_>, _>>()?;
+    let filter = wanted.filter.as_deref();
+    if filter.is_some_and(Filter::is_listed) && !matches!(&*all, [Root::Contents(_) | Root::Folder(..)]) {
+        return Err(BeneathError::NotOneFolder);
+    }
+    match roots::first_in_two(&all, filter, wanted.goes_on) {
+        _ if !(wanted.goes_on)() => Err(BeneathError::TooSlow),
         Ok(None) => Ok(all),
         Ok(Some(_)) => Err(BeneathError::SameName),
         Err(_) => Err(BeneathError::Names),
     }
+}
+
+/// The top-level names of what was opened, for the offer.
+pub(in crate::send) fn names(roots: &[Root], wanted: &WantedBeneath<'_>) -> Result<OfferedNames, BeneathError> {
+    let names = roots::names(roots, wanted.filter.as_deref(), wanted.goes_on).map_err(|_| BeneathError::Names)?;
+    if (wanted.goes_on)() { Ok(names) } else { Err(BeneathError::TooSlow) }
 }
 
 fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) -> io::Result<Root> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{Metadata, user_xattrs};
+use ringway_sys::attributes::{Metadata, portable_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::XattrBuffer;
 use rustix::io::Errno;
@@ -62,7 +62,7 @@ impl Finds for Gathering<'_> {
         let mut xattrs = XattrBuffer::default();
         let mut xattr_bytes = 0;
         if let Some(dir) = dir {
-            match user_xattrs(dir) {
+            match portable_xattrs(dir) {
                 Ok(found) if attributes::collect_xattrs(&found, &mut xattrs) => {}
                 Ok(_) => self.fail(path, b"", Operation::Metadata, &Errno::TOOBIG.into()),
                 Err(error) => self.fail(path, b"", Operation::Metadata, &error),

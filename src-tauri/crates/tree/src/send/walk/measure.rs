@@ -40,7 +40,7 @@ pub fn measure(
     give_way();
     let filter = filter.cloned();
     let roots = roots::resolve(std::slice::from_ref(source), filter.as_deref())?;
-    let offered = Arc::new(roots::names(&roots, filter.as_deref())?);
+    let offered = Arc::new(roots::names(&roots, filter.as_deref(), &|| true)?);
     let measuring = Measuring { measured: Measured::default(), links: Links::default(), goes_on };
     let mut walk = Walk::new(measuring, Scope { offered, filter });
     let walked = roots.into_iter().try_for_each(|root| walk.root(root));

@@ -13,6 +13,8 @@ use ringway_sys::dir::Dir;
 use crate::filesystem::selection::Filter;
 use crate::send::links::{Links, Seen};
 use crate::send::queue::{Cancelled, FolderPath, bytes_of};
+use crate::send::walk::beneath::{self, BeneathError, Hides, WantedBeneath};
+use crate::send::walk::roots::Root;
 use crate::send::walk::{Finds, Scope, Walk, roots};
 use crate::send::{reason, shown_path};
 
@@ -30,15 +32,45 @@ pub fn plan(
     is_over: impl Fn() -> bool,
 ) -> Result<Counts, Fault> {
     let roots = roots::resolve(sources, filter.as_deref())?;
-    let offered = Arc::new(roots::names(&roots, filter.as_deref())?);
+    let offered = Arc::new(roots::names(&roots, filter.as_deref(), &|| true)?);
+    Ok(walk(roots, Scope { offered, filter }, None, tell, fail, is_over))
+}
+
+/// The same for entries beneath a folder: nothing is opened but beneath it, and what is hidden is
+/// passed over.
+///
+/// # Errors
+/// An entry that cannot be opened, or names that collide.
+pub fn plan_beneath(
+    root: &Dir,
+    wanted: &WantedBeneath<'_>,
+    hides: Hides,
+    tell: impl FnMut(Planned, &Path),
+    fail: impl FnMut(Failure),
+    is_over: impl Fn() -> bool,
+) -> Result<Counts, BeneathError> {
+    let roots = beneath::resolve(root, wanted, &hides)?;
+    let offered = Arc::new(beneath::names(&roots, wanted)?);
+    let scope = Scope { offered, filter: wanted.filter.clone() };
+    Ok(walk(roots, scope, Some(hides), tell, fail, is_over))
+}
+
+fn walk(
+    roots: Vec<Root>,
+    scope: Scope,
+    hides: Option<Hides>,
+    tell: impl FnMut(Planned, &Path),
+    fail: impl FnMut(Failure),
+    is_over: impl Fn() -> bool,
+) -> Counts {
     let failing = Mutex::new(Failing { fail, failed: 0 });
     let planning = Planning { tell, failing: &failing, is_over, links: Links::default(), counts: Counts::default() };
-    let mut walk = Walk::new(planning, Scope { offered, filter });
+    let mut walk = Walk::new(planning, scope).hiding(hides);
     if roots.into_iter().try_for_each(|root| walk.root(root)).is_ok() {
         walk.report_vanished();
     }
     let counts = walk.into_finds().counts;
-    Ok(Counts { failed: failing.into_inner().failed, ..counts })
+    Counts { failed: failing.into_inner().failed, ..counts }
 }
 
 /// Told through a shared reference.

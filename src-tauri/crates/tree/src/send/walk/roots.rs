@@ -51,14 +51,19 @@ pub(in crate::send) fn resolve(sources: &[Source], filter: Option<&Filter>) -> R
     if filter.is_some_and(Filter::is_listed) && !matches!(&*roots, [Root::Contents(_) | Root::Folder(..)]) {
         return Err(Fault::option(ONE_FOLDER));
     }
-    match first_in_two(&roots, filter)? {
+    match first_in_two(&roots, filter, &|| true)? {
         Some(name) => Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() })),
         None => Ok(roots),
     }
 }
 
-/// A name under which two of the sources would put entries; `None` if there is none.
-pub(in crate::send) fn first_in_two(roots: &[Root], filter: Option<&Filter>) -> Result<Option<Vec<u8>>, Fault> {
+/// A name under which two of the sources would put entries; `None` if there is none, or as soon as
+/// `goes_on` says so.
+pub(in crate::send) fn first_in_two(
+    roots: &[Root],
+    filter: Option<&Filter>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Option<Vec<u8>>, Fault> {
     let named: Vec<_> = roots.iter().filter_map(Root::name).collect();
     let mut sorted = named.clone();
     sorted.sort_unstable();
@@ -68,7 +73,7 @@ pub(in crate::send) fn first_in_two(roots: &[Root], filter: Option<&Filter>) -> 
     let (contents, others): (Vec<_>, Vec<_>) = roots.iter().partition(|root| root.name().is_none());
     for (at, first) in contents.iter().enumerate() {
         for second in contents[at + 1..].iter().chain(&others) {
-            if let Some(name) = in_both(first, second, filter)? {
+            if let Some(name) = in_both(first, second, filter, goes_on)? {
                 return Ok(Some(name));
             }
         }
@@ -174,7 +179,12 @@ impl Root {
 }
 
 /// A name under which two sources would put entries; `None` if they do not collide.
-fn in_both(first: &Root, second: &Root, filter: Option<&Filter>) -> Result<Option<Vec<u8>>, Fault> {
+fn in_both(
+    first: &Root,
+    second: &Root,
+    filter: Option<&Filter>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Option<Vec<u8>>, Fault> {
     let is_in = |folder: &Dir, name: &[u8]| {
         let kind = folder.metadata(name).map(|metadata| metadata.kind);
         kind.is_ok_and(|kind| filter.is_none_or(|filter| filter.takes(name, kind == Kind::Dir)))
@@ -185,9 +195,10 @@ fn in_both(first: &Root, second: &Root, filter: Option<&Filter>) -> Result<Optio
         (Root::Contents(first), Root::Contents(second)) => {
             let mut found = None;
             each_name(second, |name, _| {
-                if found.is_none() && is_in(first, name) && is_in(second, name) {
+                if is_in(first, name) && is_in(second, name) {
                     found = Some(name.to_vec());
                 }
+                found.is_none() && goes_on()
             })?;
             Ok(found)
         }
@@ -198,8 +209,13 @@ fn in_both(first: &Root, second: &Root, filter: Option<&Filter>) -> Result<Optio
     }
 }
 
-/// All top-level names that are not left out, for the offer.
-pub(in crate::send) fn names(roots: &[Root], filter: Option<&Filter>) -> Result<OfferedNames, Fault> {
+/// All top-level names that are not left out, for the offer; those that were found when `goes_on`
+/// ended it.
+pub(in crate::send) fn names(
+    roots: &[Root],
+    filter: Option<&Filter>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<OfferedNames, Fault> {
     let mut names = NameCollector::default();
     let mut added = Ok(());
     let mut add = |name: &[u8]| {
@@ -218,6 +234,7 @@ pub(in crate::send) fn names(roots: &[Root], filter: Option<&Filter>) -> Result<
                 if filter.is_none_or(|filter| filter.takes(name, is_folder())) {
                     add(name);
                 }
+                goes_on()
             })?,
             named => named.name().into_iter().for_each(&mut add),
         }
@@ -231,7 +248,8 @@ fn open_again(folder: &Dir) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(folder, c".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-fn each_name(folder: &Dir, mut look: impl FnMut(&[u8], FileType)) -> Result<(), Fault> {
+/// Looks at each name of a folder, until `look` returns false.
+fn each_name(folder: &Dir, mut look: impl FnMut(&[u8], FileType) -> bool) -> Result<(), Fault> {
     // A separate descriptor, because the walk's starts at the beginning.
     let listed = |error: io::Error| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error);
     let own = open_again(folder).map_err(listed)?;
@@ -241,7 +259,9 @@ fn each_name(folder: &Dir, mut look: impl FnMut(&[u8], FileType)) -> Result<(), 
         window.fill(own.as_fd(), &mut position, LOOK_WINDOW, &mut buffer).map_err(|error| listed(error.into()))?;
         for index in 0..window.len() {
             let (name, file_type) = window.entry(index);
-            look(name, file_type);
+            if !look(name, file_type) {
+                return Ok(());
+            }
         }
     }
     Ok(())

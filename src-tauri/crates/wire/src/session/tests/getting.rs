@@ -2,7 +2,9 @@
 use ringway_model::{Compression, Delta, ShareName};
 
 use super::*;
-use crate::control::{Get, GetPath, GetRefusal};
+use crate::control::{Answer, Get, GetPath, GetRefusal, PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, Purpose};
+use crate::limits::{OFFERED_TIME_MAX_MS, PAGES_AHEAD_MAX};
+use crate::selected::SelectedPaths;
 
 fn get(paths: &[(&str, bool)]) -> Get {
     let path = |(path, contents_only): &(&str, bool)| GetPath {
@@ -20,14 +22,28 @@ fn get(paths: &[(&str, bool)]) -> Get {
         limit: None,
         records_per_key: None,
         retry_s: 60,
+        patterns: Vec::new(),
+        selected: None,
+        purpose: Purpose::Transfer,
     }
+}
+
+fn selected(paths: &[&str]) -> Arc<SelectedPaths> {
+    let mut selected = SelectedPaths::default();
+    paths.iter().for_each(|path| selected.push(RelPath::new(path.as_bytes()).unwrap()).unwrap());
+    Arc::new(selected)
+}
+
+/// A request for these paths of its folder alone.
+fn selecting(paths: &[&str]) -> Get {
+    Get { selected: Some(paths.len() as u32), ..get(&[("below/data", false)]) }
 }
 
 /// Two that know each other, of which the dialler has asked.
 fn asked(get: Get) -> Pair {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
-    pair.initiator.get(get);
+    pair.initiator.get(get, Arc::default());
     pair.run().unwrap();
     pair
 }
@@ -36,7 +52,7 @@ fn asked(get: Get) -> Pair {
 fn what_is_asked_for_is_offered_and_ends_with_the_receipt() {
     let wanted = get(&[("below/data", false)]);
     let mut pair = asked(wanted.clone());
-    assert_eq!(pair.told_acceptor.last(), Some(&Event::GetReceived(wanted)));
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::GetReceived(wanted, SelectedPaths::default())));
     pair.acceptor.offer(&offer());
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&Event::Offered(offer(), names(&[b"data"]))));
@@ -115,4 +131,92 @@ fn a_stranger_gets_nothing_and_nobody_asks_twice() {
         pair.run().unwrap();
         assert!(pair.initiator.handle_message(message, 0).is_err());
     }
+}
+
+#[test]
+fn selected_paths_follow_their_request_in_pages() {
+    let paths: Vec<String> = (0..5_000).map(|at| format!("folder/{at:0>30}")).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.get(selecting(&paths), selected(&paths));
+    pair.run().unwrap();
+    let pages = pair.told_acceptor.iter().filter(|event| matches!(event, Event::NamesArriving(_))).count();
+    assert!(pages > 4, "{pages}");
+    let wanted = Event::GetReceived(selecting(&paths), (*selected(&paths)).clone());
+    assert_eq!(pair.told_acceptor.last(), Some(&wanted));
+    pair.acceptor.offer(&offer());
+    pair.run().unwrap();
+    assert!(matches!(pair.told_initiator.last(), Some(Event::Offered(..))));
+    // None of them selects nothing, and is no request for everything.
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.get(selecting(&[]), selected(&[]));
+    pair.run().unwrap();
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::GetReceived(selecting(&[]), SelectedPaths::default())));
+}
+
+#[test]
+fn no_more_paths_arrive_than_were_said_and_not_for_ever() {
+    let page = |paths: &[&[u8]]| Message::Selected(paths.iter().map(|path| path.to_vec()).collect());
+    let waiting = || {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.acceptor.handle_message(Message::Get(selecting(&["a", "b"])), 0).unwrap();
+        pair
+    };
+    let mut pair = waiting();
+    pair.acceptor.handle_message(page(&[b"a"]), 0).unwrap();
+    let more = pair.acceptor.handle_message(page(&[b"b", b"c"]), 0);
+    assert!(matches!(more, Err(ProtocolError::Totals { declared: 2, found: 3, .. })), "{more:?}");
+    let mut pair = waiting();
+    assert!(pair.acceptor.handle_message(Message::Get(get(&[("data", false)])), 0).is_err(), "it is awaited");
+    let mut pair = waiting();
+    let mut now_ms = 0;
+    while now_ms < OFFERED_TIME_MAX_MS {
+        assert_eq!(pair.acceptor.handle_timeout(now_ms), Ok(()), "{now_ms}");
+        now_ms += 1_000;
+        pair.acceptor.handle_message(Message::Ping, now_ms).unwrap();
+    }
+    assert!(pair.acceptor.handle_timeout(now_ms).is_err());
+    let mut pair = asked(get(&[("data", false)]));
+    assert!(pair.acceptor.handle_message(page(&[b"a"]), 0).is_err(), "nothing was selected");
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    assert!(pair.acceptor.handle_message(page(&[b"a"]), 0).is_err(), "nothing was asked for");
+}
+
+#[test]
+fn a_plan_is_asked_for_and_told_in_pages() {
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    let number = pair.initiator.plan(selecting(&["a"]), selected(&["a"])).unwrap();
+    pair.run().unwrap();
+    let purpose = Purpose::Plan { number: 0, pages: PAGES_AHEAD_MAX };
+    let wanted = Event::PlanAsked(number, Get { purpose, ..selecting(&["a"]) }, (*selected(&["a"])).clone());
+    assert_eq!(pair.told_acceptor.last(), Some(&wanted));
+    let entry = |path: &str| PlannedEntry::Moves(PlannedKind::File, path.as_bytes().to_vec());
+    let mut writer = PlanWriter::default();
+    let full = (0..1_001).filter_map(|at| writer.push(entry(&format!("data/{at}")))).next().unwrap();
+    let counts = PlannedCounts { excluded: 3, ..PlannedCounts::default() };
+    for page in [full, writer.last(counts)] {
+        let answer = Answer::Planned(page);
+        assert!(pair.acceptor.takes_page());
+        pair.acceptor.answer(number, answer.clone());
+        pair.run().unwrap();
+        assert_eq!(pair.told_initiator.last(), Some(&Event::Answered(number, answer)));
+    }
+    // It is over: a further page breaks the protocol, and so does an offer.
+    let again = Message::Answered { number: 0, answer: Answer::NotPlanned(GetRefusal::NoShare) };
+    assert!(pair.initiator.handle_message(again, 0).is_err());
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.plan(get(&[("data", false)]), Arc::default()).unwrap();
+    assert!(pair.initiator.handle_message(Message::Offer(offer()), 0).is_err());
+    // A listing is no answer to it.
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.plan(get(&[("data", false)]), Arc::default()).unwrap();
+    let shares = Message::Answered { number: 0, answer: Answer::Shares(Vec::new()) };
+    assert!(pair.initiator.handle_message(shares, 0).is_err());
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{Kind, Metadata, metadata_of, user_xattrs};
+use ringway_sys::attributes::{Kind, Metadata, metadata_of, portable_xattrs};
 use ringway_sys::sparse;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, Timestamp, Xattrs};
 use rustix::io::Errno;
@@ -127,7 +127,7 @@ impl Worker<'_> {
         if (now.size, now.mtime) != (was.size, was.mtime) {
             return Err(EntryError { operation: Operation::Link, reason: FailureReason::ChangedWhileReading }.into());
         }
-        let xattrs = user_xattrs(source).and_then(|xattrs| {
+        let xattrs = portable_xattrs(source).and_then(|xattrs| {
             xattrs.iter().try_for_each(|(name, value)| incoming.root.disk().set_xattr(file.as_fd(), name, value))
         });
         let dressed = incoming.policy.attributes.set_attributes(

@@ -1,0 +1,84 @@
+// POSIX access control lists: kept where that is asked for and possible, and otherwise counted.
+import assert from "node:assert/strict";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { capture } from "../setup/process.mjs";
+import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
+import { mounting } from "./mounts.mjs";
+
+const ACCESS = "system.posix_acl_access";
+const DEFAULT = "system.posix_acl_default";
+
+/** A list as the kernel has it: tag, permissions and id of each entry. */
+function list(...entries) {
+  const bytes = Buffer.alloc(4 + entries.length * 8);
+  bytes.writeUInt32LE(2, 0);
+  entries.forEach(([tag, permissions, id = 0xffffffff], at) => {
+    bytes.writeUInt16LE(tag, 4 + at * 8);
+    bytes.writeUInt16LE(permissions, 6 + at * 8);
+    bytes.writeUInt32LE(id, 8 + at * 8);
+  });
+  return `0x${bytes.toString("hex")}`;
+}
+
+/** The owner reads and writes, user 1000 does everything, the group reads, others do nothing. */
+const NAMED = list([1, 6], [2, 7, 1000], [4, 4], [0x10, 7], [0x20, 0]);
+
+const set = (path, name, value) => capture("setfattr", ["-n", name, "-v", value, path]).status === 0;
+
+/** A list of an entry, in hexadecimal; null without one. */
+function listOf(path, name) {
+  const { status, out } = capture("getfattr", ["--absolute-names", "-e", "hex", "-n", name, path]);
+  return status === 0 ? /=(0x[0-9a-f]+)/.exec(out)[1] : null;
+}
+
+const mode = (path) => (statSync(path).mode & 0o7777).toString(8);
+
+/** A tree with a file and a folder that have lists; false where they cannot. */
+function listedTree(source) {
+  const tree = join(source, "tree");
+  mkdirSync(join(tree, "folder"), { recursive: true });
+  writeFileSync(join(tree, "folder/file"), "x");
+  writeFileSync(join(tree, "plain"), "x");
+  return [ACCESS, DEFAULT].every((name) => set(join(tree, "folder"), name, NAMED)) && set(join(tree, "folder/file"), ACCESS, NAMED) && tree;
+}
+
+test("access control lists arrive with --acls, and are counted at both ends without", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = listedTree(source);
+  if (!tree) return t.skip("the filesystem has no access control lists");
+  for (const [args, lost, group] of [[[], 2, "640"], [["--acls"], 0, "670"]]) {
+    const into = join(inbox, args.join("") || "without");
+    mkdirSync(into);
+    const receiving = await receiver(t, far, into, { args });
+    const sending = sender(t, near, tree, receiving.target);
+    await ends(sending, receiving);
+    for (const end of [sending, receiving]) {
+      assert.equal(end.events.find(({ event }) => event === "finished").acls_lost, lost, end.said());
+    }
+    const there = (path) => join(into, "tree", path);
+    for (const path of ["folder", "folder/file"]) {
+      assert.deepEqual([mode(there(path)), listOf(there(path), ACCESS)], [group, lost ? null : NAMED], path);
+    }
+    assert.equal(listOf(there("folder"), DEFAULT), lost ? null : NAMED);
+    assert.equal(listOf(there("plain"), ACCESS), null);
+  }
+});
+
+mounting("a list that the receiver's filesystem cannot keep is counted, and lets nobody in", async (t, { mount }) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = listedTree(source);
+  if (!tree) return t.skip("the filesystem has no access control lists");
+  const disk = join(inbox, "disk");
+  mkdirSync(disk);
+  // ramfs has modes and no extended attributes.
+  if (!mount(disk, "-t", "ramfs", "ramfs")) return t.skip("mounting takes root");
+  const receiving = await receiver(t, far, disk, { args: ["--acls"] });
+  const sending = sender(t, near, tree, receiving.target);
+  await ends(sending, receiving, EXIT.all);
+  for (const end of [sending, receiving]) {
+    assert.equal(end.events.find(({ event }) => event === "finished").acls_lost, 2, end.said());
+  }
+  assert.deepEqual([mode(join(disk, "tree/folder")), mode(join(disk, "tree/folder/file"))], ["640", "640"]);
+});
