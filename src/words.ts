@@ -312,6 +312,11 @@ const SHARE_WHY = {
   failed: "share.why.failed",
 } as const satisfies Record<ShareTrouble, Key>;
 
+/** Why a shared folder cannot be read now, as a part of a sentence. */
+export function shareWhy(why: ShareTrouble): string {
+  return t(SHARE_WHY[why]);
+}
+
 function failedOn({ path, operation, source }: Pick<Extract<Fault, { code: "path" | "path_there" }>, "path" | "operation" | "source">) {
   return { path: path.path, operation: operationWords(operation), why: system(source) };
 }
@@ -409,7 +414,7 @@ function rowOf(fault: Fault, peer: string): Sentence {
     case "not_shared":
       return says("fault.notShared", { peer, share: fault.share });
     case "share_unavailable":
-      return says("fault.shareUnavailable", { peer, share: fault.share, why: t(SHARE_WHY[fault.trouble]) });
+      return says("fault.shareUnavailable", { peer, share: fault.share, why: shareWhy(fault.trouble) });
     case "not_served":
       return says("fault.notServed", { peer });
     case "no_longer_shared":

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use ringway_daemon::control::protocol::{PageAnswers, PageCall};
 use ringway_daemon::dto::CopyFolder;
-use ringway_daemon::dto::{AppEvent, Chosen, Everything, Pick, Recipient, Sent, Update};
-use ringway_model::{Fault, IntoHome, Invalid};
+use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, PathThere, Pick, Recipient, Sent, Update};
+use ringway_model::{Fault, IntoHome, Invalid, OnConflict, Share, SharedWith};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow, Wry};
 use tauri_plugin_dialog::{DialogExt, FileDialogBuilder, FilePath};
@@ -30,6 +30,8 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             paste_sources,
             send,
             choose_copy_folder,
+            get_into,
+            share_chosen,
             watch,
             open_arrived,
             reveal_arrived,
@@ -143,6 +145,55 @@ async fn choose_copy_folder(link: State<'_, Link>, window: WebviewWindow, chosen
     let Some(folder) = pick_folder(&window, first).await else { return Ok(None) };
     service.pick_copy_folder(folder.into()).await?;
     service.copy_folder(chosen).await
+}
+
+/// Asks for a folder, and gets entries of another device's share into it; none where none was
+/// picked.
+#[tauri::command]
+#[specta::specta]
+async fn get_into(
+    link: State<'_, Link>,
+    window: WebviewWindow,
+    device: String,
+    paths: Vec<PathThere>,
+    on_conflict: OnConflict,
+    verify: bool,
+) -> Answer<Option<Moving>> {
+    let service = link.service().await?;
+    let first = service.get_folder_picked().await?.map(|folder| folder.0);
+    let Some(folder) = pick_folder(&window, first).await else { return Ok(None) };
+    let get = |into_home| {
+        let (service, device, paths, folder) = (service.clone(), device.clone(), paths.clone(), folder.clone());
+        async move { service.get_into(device, paths, on_conflict, verify, folder.into(), into_home).await }
+    };
+    match allow_home(&window, get).await {
+        Ok(moving) => Ok(Some(moving)),
+        Err(Fault::Invalid(Invalid::HomeFolder { .. })) => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Shares the folders of a choice with some paired devices, or with all; where one is a home, only
+/// after a native dialog has asked. None where that was answered no.
+#[tauri::command]
+#[specta::specta]
+async fn share_chosen(
+    link: State<'_, Link>,
+    window: WebviewWindow,
+    chosen: u32,
+    name: Option<String>,
+    readers: SharedWith,
+) -> Answer<Option<Vec<Share>>> {
+    let service = link.service().await?;
+    match service.share_chosen(chosen, name.clone(), readers.clone(), false).await {
+        Err(Fault::Invalid(Invalid::SharedHomeFolder { folder })) => {
+            if !confirming::shared_home(&window, &folder.to_string()).await {
+                return Ok(None);
+            }
+            service.share_chosen(chosen, name, readers, true).await.map(Some)
+        }
+        answer => answer.map(Some),
+    }
 }
 
 /// Lets a transfer's snapshots flow through the channel until it ends.

@@ -24,6 +24,11 @@ pub(crate) async fn home(window: &WebviewWindow, folder: &str) -> bool {
     Question::home(folder, Language::of_session()).ask(window).await
 }
 
+/// Asks whether to share `folder`, which is a home or contains one.
+pub(crate) async fn shared_home(window: &WebviewWindow, folder: &str) -> bool {
+    Question::shared_home(folder, Language::of_session()).ask(window).await
+}
+
 /// What a dialog says.
 #[derive(Debug, PartialEq, Eq)]
 struct Question {
@@ -40,6 +45,15 @@ impl Question {
             text: messages::dialog_home(language, folder),
             yes: messages::dialog_home_yes(language),
             no: messages::dialog_home_no(language),
+        }
+    }
+
+    fn shared_home(folder: &str, language: Language) -> Self {
+        Self {
+            title: messages::dialog_shared_home_title(language),
+            text: messages::dialog_shared_home_text(language, folder),
+            yes: messages::dialog_shared_home_yes(language),
+            no: messages::dialog_shared_home_no(language),
         }
     }
 

@@ -64,3 +64,31 @@ pub(crate) fn dialog_new_target_no(language: Language) -> &'static str {
         Language::De => "Abbrechen",
     }
 }
+
+pub(crate) fn dialog_shared_home_title(language: Language) -> &'static str {
+    match language {
+        Language::En => "Share a home folder?",
+        Language::De => "Home-Ordner freigeben?",
+    }
+}
+
+pub(crate) fn dialog_shared_home_text(language: Language, folder: &str) -> String {
+    match language {
+        Language::En => format!("{folder} is a home folder, or contains one. Sharing it shows private files, such as keys. Share it anyway?"),
+        Language::De => format!("{folder} ist ein Home-Ordner oder enthält einen. Ihn freizugeben zeigt private Dateien wie Schlüssel. Trotzdem freigeben?"),
+    }
+}
+
+pub(crate) fn dialog_shared_home_yes(language: Language) -> &'static str {
+    match language {
+        Language::En => "Share it",
+        Language::De => "Freigeben",
+    }
+}
+
+pub(crate) fn dialog_shared_home_no(language: Language) -> &'static str {
+    match language {
+        Language::En => "Cancel",
+        Language::De => "Abbrechen",
+    }
+}

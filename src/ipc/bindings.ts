@@ -27,6 +27,16 @@ export const commands = {
 	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null, leaveOut: string) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit, leaveOut })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
+	/**
+	 *  Asks for a folder, and gets entries of another device's share into it; none where none was
+	 *  picked.
+	 */
+	getInto: (device: string, paths: PathThere[], onConflict: OnConflict, verify: boolean) => typedError<Moving | null, Fault>(__TAURI_INVOKE("get_into", { device, paths, onConflict, verify })),
+	/**
+	 *  Shares the folders of a choice with some paired devices, or with all; where one is a home, only
+	 *  after a native dialog has asked. None where that was answered no.
+	 */
+	shareChosen: (chosen: number, name: string | null, readers: SharedWith) => typedError<Share[] | null, Fault>(__TAURI_INVOKE("share_chosen", { chosen, name, readers })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
 	watch: (id: string, updates: Channel<Update>) => typedError<null, Fault>(__TAURI_INVOKE("watch", { id, updates })),
 	/**  Shows what a transfer brought in the desktop's file manager. */
@@ -108,6 +118,11 @@ export type AppEvent = { event: "listeningChanged"; listening: Listening } | { e
  *  changed since this was told last, and all together.
  */
 { event: "chosenCounted"; chosen: number; sizes: ItemSize[]; total: ChosenSize } | 
+/**
+ *  The folders that this device shares, or who may read them, were changed by a program that
+ *  uses the service.
+ */
+{ event: "sharesChanged" } | 
 /**  What waits for its turn, all of it. */
 { event: "waitingChanged"; waiting: Waiting[] } | { event: "dragged"; drag: Drag } | 
 /**  Somebody opened the window from outside: with something to send, or to see a view. */
@@ -535,6 +550,39 @@ export type Earlier = {
 export type Edit = {
 	/**  The name of the sender's version, in the same folder. */
 	beside: PathText,
+} & PathText;
+
+/**  What an entry of a shared folder is. */
+export type EntryKind = 
+/**  A regular file. */
+"file" | 
+/**  A folder. */
+"folder" | 
+/**  A symbolic link, which is never followed. */
+"link" | 
+/**  A named pipe. */
+"fifo" | 
+/**  A socket. */
+"socket" | 
+/**  A character device. */
+"char_device" | 
+/**  A block device. */
+"block_device";
+
+/**  An entry of a shared folder. */
+export type EntryThere = {
+	/**  What it is. */
+	kind: EntryKind,
+	/**  Bytes of contents of a file; of other entries, what their filesystem says. */
+	size: number,
+	/**  Permission, setuid, setgid and sticky bits. */
+	mode: number,
+	/**  Whole seconds of its modification time since 1970. */
+	modified_seconds: number,
+	/**  Nanoseconds after those, below 10^9. */
+	modified_nanos: number,
+	/**  Where a link leads, as it says. */
+	target: PathText | null,
 } & PathText;
 
 /**  Everything the window shows, at its start. */
@@ -1077,6 +1125,21 @@ firewalls: Remedy[] } |
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
 
+/**  The next part of a listing of what another device shares. */
+export type ListingPage = 
+/**  Its shares, all of them. */
+{ of: "shares"; 
+/**  By name. */
+shares: ShareThere[] } | 
+/**  Entries of a folder. */
+{ of: "entries"; 
+/**  In the order of the bytes of their names. */
+entries: EntryThere[]; 
+/**  Those that could not be read. */
+unread: UnreadThere[]; 
+/**  Whether there are no more. */
+is_last: boolean };
+
 /**  Another paired device whose name looks like this one's, so that people may confuse the two. */
 export type LookAlike = {
 	/**  What it is called here. */
@@ -1398,8 +1461,24 @@ export type PageAnswers = {
 	clearDeviceFolder: null,
 	/**  The folders that paired devices may read, and which of them cannot be read now. */
 	shares: Share[],
+	/**  Has other devices read a share than before. */
+	setReaders: null,
 	/**  Shares a folder no longer; its files stay. */
 	removeShare: null,
+	/**
+	 *  Lists the shares of a paired device, or what is in a folder of one, for this
+	 *  client. What it has listed before is given up. The answer is the listing's
+	 *  number.
+	 */
+	browse: number,
+	/**  The next page of a listing, once it is there. */
+	readListing: ListingPage,
+	/**  Gives up what this client has listed, and leaves the device. */
+	stopBrowsing: null,
+	/**  Gets entries of a paired device, all of one share, into the receive folder. */
+	get: Moving,
+	/**  Gets again what the transfer of that id got, into the same folder. */
+	getAgain: Moving,
 	/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 	saveSettings: SettingsInForce,
 	/**  Stores whether the service continues when the window is closed. */
@@ -1424,17 +1503,17 @@ export type PageCall =
 ({ joinChosen: {
 	chosen: number,
 	added: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  A choice without one of its items; none if it was the only one. */
 ({ withoutItem: {
 	chosen: number,
 	item: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
 /**  A choice without the items of another one; none if nothing is left. */
 ({ withoutChosen: {
 	chosen: number,
 	other: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
 /**
  *  Counts a choice's items for this client, which is sent their sizes; none ends
  *  that. What the patterns leave out is not in the sizes; their errors are told.
@@ -1442,7 +1521,7 @@ export type PageCall =
 ({ countChosen: {
 	chosen: number | null,
 	leaveOut: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Has a waiting transfer change places with the one before or behind it that goes
  *  to the same device.
@@ -1450,54 +1529,54 @@ export type PageCall =
 ({ shiftWaiting: {
 	id: string,
 	up: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes a transfer that waits for its turn. */
 ({ removeWaiting: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Where a copy of a choice would go; none if a folder must be picked first. */
 ({ copyFolder: {
 	chosen: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Copies a choice into that folder. */
 ({ copy: {
 	chosen: number,
 	existing: OnExisting,
 	verify: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 ({ cancel: {
 	id: string,
 	then: OnCancel,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pauses a transfer. */
 ({ pause: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Resumes a paused transfer. One that waits to reconnect tries at once. */
 ({ resume: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes an ended transfer off the list. */
 ({ dismiss: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The same, and removes it from the history; its files stay. */
 ({ forgetTransfer: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The latest past transfers that match; 30 at a time. */
 ({ past: {
 	query: PastQuery,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The details of one, which may be long. */
 ({ pastDetails: {
 	number: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes one from the history; its files stay. */
 ({ forgetPast: {
 	number: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Empties the history; the files stay. */
 "clearPast" | 
 /**  The staging folders of unfinished transfers. */
@@ -1506,81 +1585,81 @@ export type PageCall =
 ({ discardUnfinished: {
 	id: string,
 	folder: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Chooses again what the transfer of that id sent, and names its target. */
 ({ chooseAgain: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Accepts an offer of the size that the person saw. */
 ({ accept: {
 	id: string,
 	shown: ShownSize,
 	onConflict: OnConflict,
-} }) & { allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  The entries of an offer that differ from what is in its folder, as far as they
  *  were found; at most 1,000.
  */
 ({ offerDifferences: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  How a transfer's offer compared with its folder before it was received; none
  *  if that is not kept any more.
  */
 ({ comparedBefore: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Declines an offer. */
 ({ decline: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Lets a device that wants to pair try a code. If none is open, one is drawn. */
 ({ allowPairing: {
 	id: string,
-} }) & { accept?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes a device's wish to pair off the screen for a while. */
 ({ dismissPairing: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Shows nothing of that device any more, nor of others at its address, until the
  *  service ends.
  */
 ({ blockPairing: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Asks a receiver to show its code; the answer is its name where both are paired
  *  already.
  */
 ({ requestPairing: {
 	target: Recipient,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Draws a new code. */
 "renewCode" | 
 /**  Listens on the port of the settings, or on another for this run (0: a free one). */
 ({ listen: {
 	port: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Starts or stops looking for nearby devices, for this client. */
 ({ lookAround: {
 	on: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pairs with a receiver without sending anything; the answer is its name. */
 ({ pair: {
 	target: Recipient,
 	code: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Renames a paired device here. */
 ({ renameDevice: {
 	id: string,
 	name: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Forgets a paired device. */
 ({ forgetDevice: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Sets how a paired device's offers are answered, and the size up to which they
  *  are accepted without asking.
@@ -1589,41 +1668,72 @@ export type PageCall =
 	id: string,
 	consent: Consent,
 	bytesMax: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Receives a paired device's offers into the receive folder. */
 ({ clearDeviceFolder: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The folders that paired devices may read, and which of them cannot be read now. */
 "shares" | 
+/**  Has other devices read a share than before. */
+({ setReaders: {
+	name: string,
+	with: SharedWith,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Shares a folder no longer; its files stay. */
 ({ removeShare: {
 	name: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**
+ *  Lists the shares of a paired device, or what is in a folder of one, for this
+ *  client. What it has listed before is given up. The answer is the listing's
+ *  number.
+ */
+({ browse: {
+	device: string,
+	at: PathThere | null,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  The next page of a listing, once it is there. */
+({ readListing: {
+	listing: number,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  Gives up what this client has listed, and leaves the device. */
+"stopBrowsing" | 
+/**  Gets entries of a paired device, all of one share, into the receive folder. */
+({ get: {
+	device: string,
+	paths: PathThere[],
+	onConflict: OnConflict,
+	verify: boolean,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  Gets again what the transfer of that id got, into the same folder. */
+({ getAgain: {
+	id: string,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 ({ saveSettings: {
 	name: string,
 	port: number,
 	sendLimit: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether the service continues when the window is closed. */
 ({ setBackground: {
 	background: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device announces itself, and looks for others. */
 ({ setAnnounce: {
 	announce: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device receives. */
 ({ setReceiving: {
 	receiving: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Whether, and by what, the service starts when this user logs in. */
 "startAtLogin" | 
 /**  Switches the start at login on or off. */
 ({ setStartAtLogin: {
 	on: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  This program's version, and where it keeps what it owns. */
 "about" | 
 /**  What `ringway doctor` prints, which has no secrets. */
@@ -1677,7 +1787,10 @@ export type Past = {
 	peer: string | null,
 	/**  The other device's id. None for a copy, and where it was not reached. */
 	peer_id: string | null,
-	/**  What it was to reach: a device's name then, or an address. None where it was received. */
+	/**
+	 *  What it was to reach: a device's name then, or an address. None for a copy, and where the
+	 *  other device started it.
+	 */
 	target: string | null,
 	/**  The first top-level name. */
 	title: PathText,
@@ -1726,6 +1839,14 @@ export type PathText = {
 	path: string,
 	/**  Its bytes in hexadecimal, where `path` had to be escaped. */
 	path_bytes?: string | null,
+};
+
+/**  A [`PathInShare`] as the front end says it, which knows the folders on the way one by one. */
+export type PathThere = {
+	/**  The share. */
+	share: string,
+	/**  The names from there on, as entries have them; none for the share itself. */
+	names: PathText[],
 };
 
 /**  What the picker should pick. */
@@ -1952,6 +2073,14 @@ export type Share = {
 	unavailable: ShareTrouble | null,
 } & SharedWith;
 
+/**  A share of another device that this device may read, as that one describes it. */
+export type ShareThere = {
+	/**  Its name. */
+	name: string,
+	/**  Why it cannot be read now; none if it can. */
+	unavailable: ShareTrouble | null,
+};
+
 /**  Why a share cannot be read. */
 export type ShareTrouble = 
 /**  Nothing is at its path. */
@@ -2161,7 +2290,9 @@ export type TransferAction =
 "open_folder" | 
 /**  Send the same to the same device once more. */
 "send_again" | 
-/**  The same where something failed: what arrived is not sent again. */
+/**  Get the same from the same device once more. */
+"get_again" | 
+/**  One of these two where something failed: what arrived does not move again. */
 "retry" | 
 /**  Copy the list of failures. */
 "copy_list" | 
@@ -2240,7 +2371,7 @@ export type UnderWay = {
 	id: string,
 	/**  Which way it goes, seen from here. */
 	direction: Direction,
-	/**  What was given as the target; the folder of a copy. None where it is received. */
+	/**  What was given as the target; the folder of a copy. None where the other device started it. */
 	target: string | null,
 	/**  The first top-level name. */
 	title: PathText,
@@ -2274,6 +2405,12 @@ export type Unfinished = {
 	/**  Whether one is now: then it cannot be removed. */
 	in_use: boolean,
 };
+
+/**  An entry that could not be read, or a folder whose entries could not. */
+export type UnreadThere = {
+	/**  What the kernel said there. */
+	source: OsError,
+} & PathText;
 
 /**  What a transfer's own channel carries. */
 export type Update = { is: "moved"; progress: Progress; status: TransferStatus } | 

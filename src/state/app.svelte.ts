@@ -1,10 +1,11 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
-import type { AppEvent, Chosen, Drag, Earlier, Everything, Fault, Ipc, Moving } from "../ipc";
+import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, PairedDevice } from "../ipc";
 import { t } from "../messages";
-import { endWords } from "../transfer-words";
+import { endWords, titleWords } from "../transfer-words";
 import { isOfService, type VIEWS } from "../words";
 import { percent } from "../format";
 import { Announcer } from "./announcer";
+import { Browse } from "./browse.svelte";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
@@ -13,15 +14,18 @@ import { HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
 import { forgetOptions } from "./send-options";
 import { Settings } from "./settings.svelte";
+import { Shares, SHARES } from "./shares.svelte";
 import { Toasts } from "./toasts.svelte";
 import { type Transfer, Transfers } from "./transfers.svelte";
 import { Unfinished } from "./unfinished.svelte";
 import { WaitingTransfers } from "./waiting.svelte";
 
+/** What the navigation lists. */
 export type View = keyof typeof VIEWS;
 
 export class AppState {
-  view = $state<View>("send");
+  /** Browsing a device is a view that its card and its row lead to. */
+  view = $state<View | "browse">("send");
   /** Which service is shown, counted from the first; 0 before there is one. */
   service = $state(0);
   fault = $state.raw<Fault | null>(null);
@@ -44,6 +48,8 @@ export class AppState {
   readonly waiting: WaitingTransfers;
   readonly outbox: Outbox;
   readonly copying: Copying;
+  readonly browse: Browse;
+  readonly shares: Shares;
   readonly #announcer = new Announcer();
   readonly #ipc: Ipc;
   /** Events that came before everything they are about; null once that is there. */
@@ -65,6 +71,10 @@ export class AppState {
     this.outbox = new Outbox(ipc, this.transfers);
     this.outbox.onWaits = ({ title, target }) => this.toasts.show(() => t("send.waits", { what: title.path, name: target }));
     this.copying = new Copying(ipc, this.outbox, this.transfers);
+    this.browse = new Browse(ipc, this.transfers);
+    this.browse.onBegun = ({ title, more, peer }) => (this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer }));
+    this.browse.onRead = (n) => (this.announcement = t("browse.items", { n }));
+    this.shares = new Shares(ipc);
     this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));
     this.transfers.onUpdate = (transfer) => {
       this.#noteKnown(transfer);
@@ -113,6 +123,26 @@ export class AppState {
     return fault;
   }
 
+  /** Gets once more what a transfer has got, into the same folder. */
+  async getAgain(id: string): Promise<Fault | null> {
+    const answer = await this.#ipc.call({ getAgain: { id } });
+    if (answer.status === "error") return answer.error;
+    const { title, more, peer } = this.transfers.add(answer.data);
+    this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer });
+    return null;
+  }
+
+  /** What started here once more: what was got, or what was sent. */
+  again(direction: Direction, id: string): Promise<Fault | null> {
+    return direction === "receiving" ? this.getAgain(id) : this.sendAgain(id);
+  }
+
+  /** Shows what a device shares. */
+  browseDevice(device: PairedDevice): void {
+    this.browse.open(device);
+    this.view = "browse";
+  }
+
   /** What the history has of a transfer, as far as it is read. */
   pastOf(transfer: Transfer): Earlier | undefined {
     return this.past.of(transfer) ?? this.received.of(transfer);
@@ -158,6 +188,9 @@ export class AppState {
     // Another service knows neither what was chosen nor what ran.
     this.outbox.reset();
     this.copying.reset();
+    this.browse.reset();
+    this.shares.list = null;
+    this.shares.asking = null;
     this.transfers.list = [];
     this.settings.stored = all.settings;
     this.settings.isSetUp = all.is_set_up;
@@ -225,10 +258,13 @@ export class AppState {
       case "transferStarted":
         // What was asked for in this window is listed by whoever asked, who knows what its target
         // is called; unless it has waited for its turn.
-        if (event.transfer.direction === "receiving" || this.#hasWaited(event.transfer)) this.transfers.add(event.transfer);
+        if (event.transfer.direction === "receiving" || isServed(event.transfer) || this.#hasWaited(event.transfer)) this.transfers.add(event.transfer);
         return;
       case "chosenCounted":
         this.outbox.counted(event);
+        return;
+      case "sharesChanged":
+        this.shares.changed();
         return;
       case "waitingChanged":
         this.waiting.list = event.waiting;
@@ -255,8 +291,12 @@ export class AppState {
   #drag(drag: Drag): void {
     const dropped = this.outbox.drag(drag, cardAt);
     if (!dropped) return;
-    this.view = "send";
     const { chosen } = dropped;
+    if (dropped.card?.startsWith(SHARES)) {
+      this.shares.ask(chosen, dropped.card.slice(SHARES.length + 1) || null);
+      return;
+    }
+    this.view = "send";
     const device = this.devices.list.find(({ id }) => id === dropped.card);
     const nearby = this.surroundings.onCard(dropped.card);
     if (!device && !nearby) {
@@ -287,6 +327,11 @@ function cardAt(x: number, y: number): string | null {
   // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then
   // than those that the window counts in.
   const enlarged = outerWidth / innerWidth || 1;
-  const card = document.elementFromPoint(x / enlarged, y / enlarged)?.closest<HTMLButtonElement>("button[data-card]");
-  return card && !card.disabled && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
+  const card = document.elementFromPoint(x / enlarged, y / enlarged)?.closest<HTMLElement>("[data-card]");
+  return card && !card.matches(":disabled") && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
+}
+
+/** Whether another device gets it from here. */
+function isServed({ direction, target }: Moving): boolean {
+  return direction === "sending" && target === null;
 }

@@ -6,8 +6,9 @@ import type { Direction, Earlier, Fault, Ipc, PastDetails, UnderWay } from "../i
 const PAGE = 30;
 
 /** The id that a past transfer had while it ran. */
-export function keyOf({ id, direction, peer_id: from }: Earlier): string {
-  return direction === "receiving" && from !== null ? `${id}-${from}` : id;
+export function keyOf({ id, direction, peer_id: from, target }: Earlier): string {
+  // Where the other one has started it, it has drawn the id.
+  return direction === "receiving" && target === null && from !== null ? `${id}-${from}` : id;
 }
 
 /** A transfer as the service lists it. */

@@ -25,6 +25,8 @@ export class Transfer {
   readonly title: string;
   readonly more: number;
   readonly target: string;
+  /** It is sent or got by this device; else the other one has started it. */
+  readonly isStartedHere: boolean;
   readonly startedAtMs: number;
   readonly #rates = new RateHistory();
   readonly #limits = new LimitHistory();
@@ -52,6 +54,7 @@ export class Transfer {
     this.title = moving.title.path;
     this.more = moving.more_names;
     this.target = moving.target ?? "";
+    this.isStartedHere = moving.target !== null;
     this.startedAtMs = moving.started_at * 1000;
     for (const { seconds, bytes, entries, limited_by: by, reconnected } of moving.series) {
       const ranMs = Math.round(seconds * 1000);

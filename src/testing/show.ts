@@ -9,5 +9,5 @@ const user = userEvent.setup();
 
 /** Shows a view by its place in the navigation. */
 export async function show(view: View): Promise<void> {
-  await user.click(within(screen.getByRole("navigation")).getByRole("button", { name: new RegExp(t(VIEWS[view])) }));
+  await user.click(within(screen.getByRole("navigation", { name: t("window.views") })).getByRole("button", { name: new RegExp(t(VIEWS[view])) }));
 }

@@ -73,6 +73,17 @@ describe("what has ended before", () => {
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
   });
 
+  test("is got again, into the folder that it was got into", async () => {
+    const got = earlier({ target: "lab-ws", peer_id: labWs.id, status: { state: "done", actions: ["open_folder", "get_again", "remove"] } });
+    const answers = { past: () => [got], pastDetails: () => ({ failures: [], edits: [], series: [] }), getAgain: () => moving({ id: "g2", direction: "receiving", title: "survey", target: "lab-ws" }) };
+    const shell = await startWindow({}, answers);
+    await show("activity");
+    await user.click(await screen.findByText("survey"));
+    await user.click(await screen.findByRole("button", { name: `${t("activity.getAgain")}: survey` }));
+    expect(shell.called("getAgain")).toEqual([{ id: "p12" }]);
+    expect(await screen.findByRole("article", { name: "survey" })).toBeVisible();
+  });
+
   test("says why it cannot be sent again", async () => {
     const tooMany = () => {
       throw { code: "too_many_sent" };

@@ -6,9 +6,9 @@ use ringway_model::{
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    Message, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress, Purpose,
-    Question, Receipt, Refusal, Ticket, Totals, Wanted,
+    Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
+    GetPath, GetRefusal, Hello, Message, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
+    PlannedPage, Progress, Purpose, Question, RangeWanted, Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
@@ -185,6 +185,7 @@ fn control_messages() -> Vec<Message> {
         Message::ReceiverTimes(receiver_times()),
         Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20, kept: vec![] }),
         Message::Asked { number: 3, question: question() },
+        Message::Asked { number: 4, question: range() },
         Message::Answered { number: 3, answer: Answer::Entries(entries_page()) },
         Message::MorePages { number: 3, pages: 9 },
         Message::NotWanted { number: 3 },
@@ -198,8 +199,10 @@ fn share_name() -> ShareName {
 /// Every other answer about shares.
 fn answers() -> Vec<(&'static str, Answer)> {
     let share = |unavailable| ShareThere { name: share_name(), unavailable };
+    let file = FileState { size: 3, mtime: Timestamp { secs: 1_700_000_000, nanos: 5 } };
     vec![
         ("answer-shares", Answer::Shares(vec![share(None), share(Some(ShareTrouble::NotMounted))])),
+        ("answer-bytes", Answer::Bytes(BytesPage::last(vec![1, 2, 3], file))),
         ("answer-not-shared", Answer::Refused(NoAnswer::NotShared)),
         ("answer-unavailable", Answer::Refused(NoAnswer::Unavailable(ShareTrouble::Replaced))),
         ("answer-no-path", Answer::Refused(NoAnswer::Path(2))),
@@ -209,7 +212,13 @@ fn answers() -> Vec<(&'static str, Answer)> {
 }
 
 pub(crate) fn question() -> Question {
-    Question::Entries(EntriesWanted { share: share_name(), path: b"a/b\xff".to_vec(), depth: Depth::Tree, pages: 4 })
+    let changed_since = Some(Timestamp { secs: 1_700_000_000, nanos: 5 });
+    let path = b"a/b\xff".to_vec();
+    Question::Entries(EntriesWanted { share: share_name(), path, depth: Depth::Tree, changed_since, pages: 4 })
+}
+
+pub(crate) fn range() -> Question {
+    Question::Range(RangeWanted { share: share_name(), path: b"a/b".to_vec(), offset: 1 << 40, len: 128 * 1024 })
 }
 
 pub(crate) fn entries_page() -> EntriesPage {

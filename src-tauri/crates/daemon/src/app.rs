@@ -2,9 +2,11 @@
 //! neither sockets nor a screen, so that tests drive it as a window does.
 //!
 //! Each part has its own state and lock. This module composes them, and has what takes several.
+mod browsing;
 mod choices;
 mod copying;
 mod devices;
+mod getting;
 mod history;
 mod listeners;
 mod nearby;
@@ -33,10 +35,13 @@ use crate::doctor;
 use crate::dto::{About, Everything};
 use crate::login;
 use crate::text::shown;
+use browsing::Browsing;
+pub(crate) use browsing::Visit;
 use choices::Choices;
 pub(crate) use choices::{Counted, Counting};
 use copying::Copying;
 use devices::Devices;
+use getting::Getting;
 use history::History;
 use listeners::Listeners;
 pub use listeners::{Listener, Sink};
@@ -82,6 +87,10 @@ pub struct App {
     pub(crate) settings: SettingsKept,
     /// Sending, and to whom.
     pub(crate) sending: Sending,
+    /// What other devices share, listed.
+    pub(crate) browsing: Arc<Browsing>,
+    /// Getting what other devices share.
+    pub(crate) getting: Arc<Getting>,
     /// Copies inside this machine.
     pub(crate) copying: Arc<Copying>,
     /// Past transfers.
@@ -121,9 +130,11 @@ impl App {
             settings,
             sending,
             sources_picked: Arc::new(PickedFolder::open(state, picked_folder::OF_SOURCES)),
+            browsing: Arc::new(Browsing::new(engine.clone(), devices.clone())),
+            getting: Arc::new(Getting::new(engine.clone(), devices.clone(), transfers.clone(), state)),
             copying: Arc::new(Copying::new(engine.clone(), choices.clone(), transfers.clone(), state)),
             history: History { engine: engine.clone() },
-            shares: Shares { engine: engine.clone() },
+            shares: Shares { engine: engine.clone(), choices: choices.clone(), listeners: listeners.clone() },
             unfinished: UnfinishedTransfers { engine: engine.clone(), transfers: transfers.clone() },
             engine,
             listeners,

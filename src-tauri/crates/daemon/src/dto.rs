@@ -2,6 +2,7 @@
 //! and what only a window has.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 mod about;
+mod browsing;
 mod choice;
 mod copying;
 mod given_path;
@@ -16,6 +17,7 @@ use ringway_model::{
 use serde::{Deserialize, Serialize};
 
 pub use about::About;
+pub use browsing::{ListingPage, PathThere, UnreadThere};
 pub use choice::{Chosen, ChosenSize, ChosenSource, ItemSize, MergedSource, Sent, SizeState, SourceKind, Waiting};
 pub use copying::CopyFolder;
 pub use given_path::GivenPath;
@@ -47,7 +49,7 @@ pub struct Earlier {
 
 impl From<Past> for Earlier {
     fn from(past: Past) -> Self {
-        Self { status: TransferStatus::past(past.direction, &past.report), past }
+        Self { status: TransferStatus::past(&past), past }
     }
 }
 
@@ -251,6 +253,9 @@ pub enum AppEvent {
         sizes: Vec<ItemSize>,
         total: ChosenSize,
     },
+    /// The folders that this device shares, or who may read them, were changed by a program that
+    /// uses the service.
+    SharesChanged,
     /// What waits for its turn, all of it.
     WaitingChanged {
         waiting: Vec<Waiting>,

@@ -13,8 +13,8 @@ use ringway_link::lane;
 use ringway_link::tls::Tls;
 use ringway_model::{
     AuthError, Capabilities, Device, DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath,
-    LookAlike, PairingRequest, Past, PastDetails, PastQuery, Settings, Source, SyncIoReason, ThisDevice, TlsMode,
-    TlsPath, TransferId, Unfinished,
+    LookAlike, PairingRequest, Past, PastDetails, PastQuery, Selection, Settings, Source, SyncIoReason, ThisDevice,
+    TlsMode, TlsPath, TransferId, Unfinished,
 };
 use ringway_sys::dir::Dir;
 use ringway_tree::random;
@@ -35,7 +35,7 @@ use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
 use crate::shared::{self, Shared, StoreChanges};
-use crate::store::history::{PAST_PATHS_MAX, Record, Remembered, Resend, is_remembered};
+use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, is_remembered};
 use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
@@ -47,6 +47,20 @@ use crate::transfers::transfer::Transfer;
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     listeners: Arc<Listeners>,
+}
+
+/// What is remembered of a get, to get it again; none where it has options that are not.
+fn remembered(request: &GetRequest) -> Option<Reget> {
+    let accept = &request.accept;
+    let is_plain = !accept.keep_owner && !accept.keep_setuid && !accept.keep_acls && !accept.widen_modes;
+    let is_whole = request.selection == Selection::default();
+    (is_plain && is_whole).then(|| Reget {
+        paths: request.paths.clone(),
+        destination: request.destination.clone(),
+        on_conflict: accept.on_conflict,
+        into_home: accept.into_home,
+        verify: request.verify,
+    })
 }
 
 /// Draws a transfer's id.
@@ -300,6 +314,14 @@ impl Engine {
         self.shared.store.past_sent(id)
     }
 
+    /// What this machine got with that id: the latest.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past_got(&self, id: TransferId) -> Result<Option<Remembered>, Fault> {
+        self.shared.store.past_got(id)
+    }
+
     /// Forgets what the history has of a transfer that has ended; false if it has nothing.
     ///
     /// # Errors
@@ -414,6 +436,7 @@ impl Engine {
                 selection: request.selection.clone(),
                 verify: request.verify,
             }),
+            reget: None,
         };
         match random() {
             Ok(id) => {
@@ -439,6 +462,7 @@ impl Engine {
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: vec![request.destination.clone()],
             resend: None,
+            reget: remembered(&request),
         };
         match random() {
             Ok(id) => {
@@ -493,7 +517,7 @@ impl Engine {
     /// program without a handle calls [`copying::start`].
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.shared.store), vec![request.destination.clone()]);
-        copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
+        copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None, reget: None }))
     }
 
     /// Pairs with a receiver without sending anything. It proves the code, also where it is paired

@@ -90,7 +90,7 @@ pub struct UnderWay {
     pub id: String,
     /// Which way it goes, seen from here.
     pub direction: Direction,
-    /// What was given as the target; the folder of a copy. None where it is received.
+    /// What was given as the target; the folder of a copy. None where the other device started it.
     pub target: Option<Text>,
     /// The first top-level name.
     pub title: PathText,

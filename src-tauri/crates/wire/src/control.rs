@@ -5,6 +5,7 @@ mod fields;
 mod get;
 mod plan;
 mod questions;
+mod ranges;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -21,7 +22,9 @@ use crate::stretches::Stretches;
 pub use codec::FRAME_PREFIX_LEN;
 pub use get::{Get, GetPath, GetRefusal, Purpose};
 pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
-pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
+pub use questions::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
+pub use ranges::{BytesPage, FileState};
+pub(crate) use ranges::{moment, put_moment};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];

@@ -99,6 +99,12 @@ pub const ENTRIES_PAGE_LEN_MAX: usize = 1_000;
 /// over 40 ms, and bound what a listing that nobody wants any more has under way.
 pub const PAGES_AHEAD_MAX: u8 = 16;
 
+/// Bytes of one page of a file: half a control frame.
+pub const RANGE_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
+/// Bytes of a file that one question asks for: as many as the pages hold that may be sent at once.
+pub const RANGE_BYTES_MAX: u32 = PAGES_AHEAD_MAX as u32 * RANGE_PAGE_BYTES_MAX as u32;
+
 /// A session that answers questions about shares ends after so many milliseconds without one.
 pub const QUESTIONS_IDLE_MAX_MS: u64 = 120_000;
 
@@ -197,3 +203,6 @@ pub const HELLO_TIME_MAX_MS: u64 = 15_000;
 
 /// Pairing, from hello to the last message. Both sides have the code already.
 pub const PAIRING_TIME_MAX_MS: u64 = 15_000;
+
+/// Nanoseconds in a second.
+pub(crate) const NANOS_PER_SEC: u32 = 1_000_000_000;

@@ -160,7 +160,6 @@ pub enum Event {
     Cancelled(Cancel),
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one for each session, mostly a large one")]
 enum State {
     Dialler(dialler::State),
     Listener(listener::State),

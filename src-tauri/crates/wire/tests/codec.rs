@@ -5,9 +5,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress,
-    Proven, Purpose, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
+    GetPath, GetRefusal, Hello, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
+    PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal, SenderTimes,
+    Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -19,7 +20,7 @@ use ringway_wire::limits::{
     CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, ENTRIES_PAGE_LEN_MAX, GET_PATHS_BYTES_MAX, GET_PATHS_MAX,
     GET_PATTERNS_BYTES_MAX, GET_PATTERNS_MAX, LANE_BODY_MAX, LANES_MAX, LISTING_PAGE_BYTES_MAX,
     LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
-    PAGES_AHEAD_MAX, SELECTED_PATHS_MAX, SHARES_MAX,
+    PAGES_AHEAD_MAX, RANGE_BYTES_MAX, SELECTED_PATHS_MAX, SHARES_MAX,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::stretches::Stretches;
@@ -213,9 +214,26 @@ fn share_name() -> impl Strategy<Value = ShareName> {
 
 fn question() -> impl Strategy<Value = Question> {
     let depth = prop_oneof![Just(Depth::Itself), Just(Depth::Folder), Just(Depth::Tree)];
-    let entries = (share_name(), path(), depth, 1..=PAGES_AHEAD_MAX)
-        .prop_map(|(share, path, depth, pages)| Question::Entries(EntriesWanted { share, path, depth, pages }));
-    prop_oneof![Just(Question::Shares), entries]
+    let entries = (share_name(), path(), depth, prop::option::of(moment()), 1..=PAGES_AHEAD_MAX).prop_map(
+        |(share, path, depth, changed_since, pages)| {
+            Question::Entries(EntriesWanted { share, path, depth, changed_since, pages })
+        },
+    );
+    let range = (share_name(), path(), any::<u64>(), 1..=RANGE_BYTES_MAX)
+        .prop_map(|(share, path, offset, len)| Question::Range(RangeWanted { share, path, offset, len }));
+    prop_oneof![Just(Question::Shares), entries, range]
+}
+
+fn moment() -> impl Strategy<Value = Timestamp> {
+    (any::<i64>(), 0..1_000_000_000_u32).prop_map(|(secs, nanos)| Timestamp { secs, nanos })
+}
+
+fn bytes_page() -> impl Strategy<Value = BytesPage> {
+    let file = (0..=i64::MAX as u64, moment()).prop_map(|(size, mtime)| FileState { size, mtime });
+    prop_oneof![
+        vec(any::<u8>(), 1..200).prop_map(BytesPage::more),
+        (vec(any::<u8>(), 0..200), file).prop_map(|(bytes, file)| BytesPage::last(bytes, file)),
+    ]
 }
 
 fn answer() -> impl Strategy<Value = Answer> {
@@ -231,6 +249,7 @@ fn answer() -> impl Strategy<Value = Answer> {
     prop_oneof![
         vec(share, 0..20).prop_map(Answer::Shares),
         entries_page().prop_map(Answer::Entries),
+        bytes_page().prop_map(Answer::Bytes),
         refused.prop_map(Answer::Refused),
         planned_page().prop_map(Answer::Planned),
         Just(Answer::NotPlanned(GetRefusal::TooSlow)),

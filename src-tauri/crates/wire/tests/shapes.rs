@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress,
-    Proven, Purpose, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
+    GetPath, GetRefusal, Hello, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
+    PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal, SenderTimes,
+    Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -343,8 +344,27 @@ fn questions() -> Vec<(&'static str, Message)> {
     let refused = |why| answered(Answer::Refused(why));
     let name = |text| ShareName::new(text).unwrap();
     let wanted = |depth| {
-        asked(Question::Entries(EntriesWanted { share: name("runs"), path: b"a/b\xff".to_vec(), depth, pages: 9 }))
+        asked(Question::Entries(EntriesWanted {
+            share: name("runs"),
+            path: b"a/b\xff".to_vec(),
+            depth,
+            changed_since: None,
+            pages: 9,
+        }))
     };
+    let moment = Timestamp { secs: -0x0102_0304, nanos: 0x0506_0708 };
+    let file = FileState { size: 0x0a0b_0c0d, mtime: moment };
+    let changed = |changed_since| {
+        let path = b"a/b\xff".to_vec();
+        asked(Question::Entries(EntriesWanted {
+            share: name("runs"),
+            path,
+            depth: Depth::Tree,
+            changed_since,
+            pages: 9,
+        }))
+    };
+    let range = RangeWanted { share: name("runs"), path: b"a/b\xff".to_vec(), offset: 0x1112_1314, len: 0x0001_0203 };
     let shares = vec![
         ShareThere { name: name("runs"), unavailable: None },
         ShareThere { name: name("disk"), unavailable: Some(ShareTrouble::NotMounted) },
@@ -354,6 +374,10 @@ fn questions() -> Vec<(&'static str, Message)> {
         ("asked-itself", wanted(Depth::Itself)),
         ("asked-folder", wanted(Depth::Folder)),
         ("asked-tree", wanted(Depth::Tree)),
+        ("asked-changed", changed(Some(moment))),
+        ("asked-range", asked(Question::Range(range))),
+        ("answered-bytes-more", answered(Answer::Bytes(BytesPage::more(vec![0xe1, 0xe2])))),
+        ("answered-bytes", answered(Answer::Bytes(BytesPage::last(vec![0xe3], file)))),
         ("answered-shares", answered(Answer::Shares(shares))),
         ("answered-entries", answered(Answer::Entries(entries_page(true)))),
         ("answered-entries-more", answered(Answer::Entries(entries_page(false)))),

@@ -79,8 +79,8 @@ pub(crate) enum Event<'a> {
         #[serde(flatten)]
         failure: EntryFailure<'a>,
     },
-    /// `recv`, `send`, `get`: A file that was changed at the receiver after it was received, and that
-    /// the receiver keeps. Comes before `finished`.
+    /// `recv`, `send`, `get`: A file that was changed at the receiver after it was received, and
+    /// that the receiver keeps. Comes before `finished`.
     EntryKept {
         /// The transfer's id.
         id: TransferId,

@@ -217,6 +217,18 @@ impl Choices {
         Some((ToSend { sources, failed_before: kept.failed_before.clone() }, elsewhere))
     }
 
+    /// The paths of choice `id`, to be shared.
+    ///
+    /// # Errors
+    /// The choice is too long ago, or comes from the history: nobody pointed at these paths now.
+    pub(super) fn to_share(&self, id: u32) -> Result<Vec<PathBuf>, Fault> {
+        let kept = self.find(id)?;
+        match kept.bound.is_empty() {
+            true => Ok(kept.items.iter().map(|item| item.source.path.clone()).collect()),
+            false => Err(Fault::Gone),
+        }
+    }
+
     /// The paths of choice `id`; none where it is too long ago.
     pub(super) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
         let kept = self.find(id).ok()?;

@@ -1,5 +1,6 @@
 //! A folder that a person picked, kept here and across runs: where copies inside this machine go,
-//! and where what is sent was picked last. The webview gets a text of it at most.
+//! where what is sent was picked last, and where something was got into. The webview gets a text of
+//! it at most.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ pub(super) const OF_COPIES: &str = "copy-folder";
 
 /// The file of the folder in which what is sent was picked.
 pub(super) const OF_SOURCES: &str = "sources-folder";
+
+/// The file of the folder into which something was got that was not to go into the receive folder.
+pub(super) const OF_GETS: &str = "get-folder";
 
 /// The folder picked last.
 pub(crate) struct PickedFolder {

@@ -1,4 +1,5 @@
 //! The controller as the window drives it: two of them, each with its own engine, over loopback.
+mod browsing;
 mod copying;
 mod devices;
 mod offers;

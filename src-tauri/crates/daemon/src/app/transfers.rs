@@ -52,7 +52,7 @@ impl Listed {
     fn shown(&self) -> Moving {
         let (title, more_names) = self.transfer.title();
         let (direction, progress) = (self.transfer.direction(), self.transfer.progress());
-        let status = TransferStatus::of(direction, &progress, self.ended.as_ref());
+        let status = TransferStatus::of(direction, self.transfer.started_by(), &progress, self.ended.as_ref());
         let transfer = UnderWay {
             id: self.id.clone(),
             direction,

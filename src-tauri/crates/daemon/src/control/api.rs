@@ -20,8 +20,8 @@ pub(super) mod types {
     };
 
     pub(crate) use crate::dto::{
-        About, Again, Chosen, ComparedBefore, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent,
-        SettingsChange, StartAtLogin, View,
+        About, Again, Chosen, ComparedBefore, CopyFolder, Earlier, Everything, GivenPath, ListingPage, Moving,
+        PathThere, Recipient, Sent, SettingsChange, StartAtLogin, View,
     };
 }
 
@@ -135,8 +135,26 @@ macro_rules! operations {
                     blocking |app| app.devices.set_folder(&id, None, ringway_model::IntoHome::Refuse)?;
                 /// The folders that paired devices may read, and which of them cannot be read now.
                 Shares shares -> Vec<Share> = blocking |app| app.shares.list()?;
+                /// Has other devices read a share than before.
+                SetReaders set_readers(name: String, with: SharedWith) -> () =
+                    blocking |app| app.shares.set_readers(&name, &with)?;
                 /// Shares a folder no longer; its files stay.
                 RemoveShare remove_share(name: String) -> () = blocking |app| app.shares.remove(&name)?;
+                /// Lists the shares of a paired device, or what is in a folder of one, for this
+                /// client. What it has listed before is given up. The answer is the listing's
+                /// number.
+                Browse browse(device: String, at: Option<PathThere>) -> u32 =
+                    ordered |guest| guest.browse(&device, at)?;
+                /// The next page of a listing, once it is there.
+                ReadListing read_listing(listing: u32) -> ListingPage =
+                    task |shared| shared.app.browsing.read(listing).await?;
+                /// Gives up what this client has listed, and leaves the device.
+                StopBrowsing stop_browsing -> () = ordered |guest| guest.stop_browsing();
+                /// Gets entries of a paired device, all of one share, into the receive folder.
+                Get get(device: String, paths: Vec<PathThere>, on_conflict: OnConflict, verify: bool) -> Moving =
+                    blocking |app| app.getting.get(&device, paths, on_conflict, verify, None)?;
+                /// Gets again what the transfer of that id got, into the same folder.
+                GetAgain get_again(id: String) -> Moving = blocking |app| app.getting.again(&id)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
                 SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> SettingsInForce =
                     task |shared| {
@@ -228,6 +246,24 @@ macro_rules! operations {
                 /// home folder.
                 AddShare add_share(folder: GivenPath, name: String, with: SharedWith, allow_home: bool) -> Share =
                     blocking |app| app.shares.add(folder.0, &name, &with, allow_home)?;
+                /// Shares the folders of a choice; the name is for one folder.
+                ShareChosen share_chosen(chosen: u32, name: Option<String>, with: SharedWith, allow_home: bool) -> Vec<Share> =
+                    blocking |app| app.shares.add_chosen(chosen, name.as_deref(), &with, allow_home)?;
+                /// The folder in which a picker for a folder to get into begins; none if none was
+                /// picked.
+                GetFolderPicked get_folder_picked -> Option<GivenPath> =
+                    blocking |app| app.getting.folder_picked.offered().map(GivenPath);
+                /// Gets entries of a paired device's share into that folder.
+                GetInto get_into(
+                    device: String,
+                    paths: Vec<PathThere>,
+                    on_conflict: OnConflict,
+                    verify: bool,
+                    folder: GivenPath,
+                    into_home: IntoHome
+                ) -> Moving = blocking |app| {
+                    app.getting.get(&device, paths, on_conflict, verify, Some((folder.0, into_home)))?
+                };
                 /// Changes settings, all or none.
                 ChangeSettings change_settings(change: SettingsChange) -> SettingsInForce =
                     task |shared| shared.app.settings.change(change).await?;

@@ -21,7 +21,7 @@ use super::lines::read_line;
 use super::outbox::{Outbox, write_lines};
 use super::protocol::{Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
 use super::shared::Shared;
-use crate::app::{Counted, Counting, HowToSend, Listener};
+use crate::app::{Counted, Counting, HowToSend, Listener, Visit};
 use crate::dto::AppEvent;
 
 /// Calls of one client under way at a time; what comes beyond waits in its socket.
@@ -51,6 +51,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64)
         gathered_bytes: 0,
         watched: HashMap::new(),
         counting: None,
+        visit: None,
     };
     tokio::select! {
         () = guest.hear(BufReader::new(reading)) => {}
@@ -76,6 +77,8 @@ struct Guest {
     watched: HashMap<String, AbortHandle>,
     /// The choice that is being counted.
     counting: Option<Counting>,
+    /// The device that it browses.
+    visit: Option<Visit>,
 }
 
 impl Drop for Guest {
@@ -154,6 +157,15 @@ impl Guest {
         };
         self.counting = Some(self.shared.app.choices.count(chosen, leave_out, show)?);
         Ok(())
+    }
+
+    fn browse(&mut self, device: &str, at: Option<PathThere>) -> Result<u32, Fault> {
+        let app = self.shared.app.clone();
+        app.browsing.list(&mut self.visit, device, at)
+    }
+
+    fn stop_browsing(&mut self) {
+        self.visit = None;
     }
 
     fn look_around(&self, on: bool) {

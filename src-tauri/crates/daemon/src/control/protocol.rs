@@ -10,7 +10,7 @@ pub use crate::dto::GivenPath;
 use crate::dto::{AppEvent, Update};
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 14;
+pub const PROTOCOL: u32 = 15;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces
 /// ([`Call::Gather`]).
@@ -51,9 +51,16 @@ macro_rules! page_fields {
     };
 }
 
-page_fields!(bool, u16, u32, u64, String, Consent, OnCancel, OnConflict, OnExisting, PastQuery, Recipient, ShownSize);
+page_fields!(
+    bool, u16, u32, u64, String, Consent, OnCancel, OnConflict, OnExisting, PastQuery, Recipient, SharedWith, ShownSize
+);
+
+// What a path in another device's share says, that device looks at.
+page_fields!(PathThere);
 
 impl<T: PageField> PageField for Option<T> {}
+
+impl<T: PageField> PageField for Vec<T> {}
 
 /// Generates [`Call`], [`PageCall`] and [`PageAnswers`] from the rows of the API.
 macro_rules! calls {
@@ -193,7 +200,7 @@ mod tests {
     }
 
     /// Calls that programs may make and the page must not.
-    const BEYOND_THE_PAGE: [&str; 16] = [
+    const BEYOND_THE_PAGE: [&str; 19] = [
         r#""start""#,
         r#"{"gather":{"paths":["/etc"]}}"#,
         r#"{"choose":{"paths":["/etc"]}}"#,
@@ -206,6 +213,9 @@ mod tests {
         r#"{"deviceFolder":{"id":"a"}}"#,
         r#"{"setDeviceFolder":{"id":"a","folder":"/home","intoHome":"dot_names"}}"#,
         r#"{"changeSettings":{"change":{"receiveFolder":"/home","intoHome":"dot_names"}}}"#,
+        r#"{"addShare":{"folder":"/etc","name":"a","with":{"with":"all"},"allowHome":true}}"#,
+        r#"{"shareChosen":{"chosen":1,"name":null,"with":{"with":"all"},"allowHome":true}}"#,
+        r#"{"getInto":{"device":"a","paths":[],"onConflict":"replace","verify":false,"folder":"/home","intoHome":"dot_names"}}"#,
         r#"{"watch":{"id":"a"}}"#,
         r#""beWindow""#,
         r#"{"raise":{"paths":["/etc"],"view":null,"token":null}}"#,

@@ -40,6 +40,15 @@ impl PathInShare {
         Self { share, path: Vec::new(), contents_only: false }
     }
 
+    /// A path below a share; `contents_only` means what is in the folder there.
+    ///
+    /// # Errors
+    /// [`Invalid::ShareReference`] for a path that is absolute, too long, or has a `..` in it.
+    pub fn new(share: ShareName, path: Vec<u8>, contents_only: bool) -> Result<Self, Fault> {
+        RelPath::new(&path).map_err(|_| Fault::Invalid(Invalid::ShareReference))?;
+        Ok(Self { share, path, contents_only })
+    }
+
     /// The path below the share; empty for the share itself.
     pub fn path(&self) -> RelPath<'_> {
         // It was checked when it was read.
@@ -57,12 +66,8 @@ impl PathInShare {
 
     /// `SHARE/PATH`, as it is shown.
     pub fn shown(&self) -> PathText {
-        let mut shown = self.share.as_str().as_bytes().to_vec();
-        if !self.path.is_empty() {
-            shown.push(b'/');
-            shown.extend_from_slice(&self.path);
-        }
-        OsStr::from_bytes(&shown).into()
+        let shown = Self { contents_only: false, ..self.clone() };
+        OsStr::from_bytes(&shown.typed()).into()
     }
 }
 
@@ -90,7 +95,20 @@ impl Reference {
 }
 
 impl PathInShare {
-    fn parse(typed: &[u8]) -> Result<Self, Fault> {
+    /// `SHARE/PATH`, as it is read again.
+    pub(crate) fn typed(&self) -> Vec<u8> {
+        let mut typed = self.share.as_str().as_bytes().to_vec();
+        if !self.path.is_empty() {
+            typed.push(b'/');
+            typed.extend_from_slice(&self.path);
+        }
+        if self.contents_only {
+            typed.push(b'/');
+        }
+        typed
+    }
+
+    pub(crate) fn parse(typed: &[u8]) -> Result<Self, Fault> {
         let bad = || Fault::Invalid(Invalid::ShareReference);
         let (share, path) = match typed.iter().position(|byte| *byte == b'/') {
             Some(at) => (&typed[..at], Some(&typed[at + 1..])),

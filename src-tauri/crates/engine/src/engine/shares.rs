@@ -48,6 +48,18 @@ impl Engine {
         Ok(())
     }
 
+    /// Has other devices read a share than before.
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownShare`], [`Invalid::UnknownDevice`]; the store cannot be written.
+    pub fn set_readers(&self, name: &ShareName, with: &SharedWith) -> Result<(), Fault> {
+        let unknown = || Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() });
+        let share = self.shared.store.share(name)?.ok_or_else(unknown)?;
+        self.shared.store.add_share(&share.name, &share.shared, with)?;
+        self.shared.changes.changed();
+        Ok(())
+    }
+
     /// Connects to a paired device to browse its shares.
     ///
     /// # Errors

@@ -3,14 +3,15 @@
 mod credit;
 mod looking;
 mod planning;
+mod reading;
 
 use std::sync::Arc;
 
 use ringway_link::session::Session;
-use ringway_model::{DeviceId, Fault};
+use ringway_model::{DeviceId, Fault, ShareName};
 use ringway_wire::SelectedPaths;
-use ringway_wire::control::{Answer, EntriesWanted, Get, GetRefusal, NoAnswer, PlannedPage, Purpose, Question};
-use ringway_wire::entries::EntriesPage;
+use ringway_wire::control::{Answer, Get, GetRefusal, NoAnswer, PlannedPage, Purpose, Question};
+use ringway_wire::limits::PAGES_AHEAD_MAX;
 use ringway_wire::session::{Event, QuestionNumber};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -20,7 +21,7 @@ use super::arrivals::Arrival;
 use super::listening::Listening;
 use super::wanted::Wanted;
 use crate::limits::PARTING_TIME_MAX;
-use crate::shared::Grant;
+use crate::shared::{Grant, OpenedShare};
 use crate::store::PairingNumber;
 
 use credit::Credit;
@@ -55,6 +56,7 @@ impl Asked {
         match self {
             Self::Question(Question::Shares) => 1,
             Self::Question(Question::Entries(wanted)) => wanted.pages,
+            Self::Question(Question::Range(_)) => PAGES_AHEAD_MAX,
             Self::Plan(request) => match request.0.purpose {
                 Purpose::Plan { pages, .. } => pages,
                 Purpose::Transfer => 1,
@@ -185,6 +187,7 @@ struct Work {
 impl Work {
     fn run(self, asked: Asked, granted: oneshot::Sender<Grant>, ready: &mpsc::Sender<Part>) {
         let Self { listening, device, number, credit, place, over } = self;
+        let confines = listening.confinement.is_ok();
         let say = |answer| ready.blocking_send((number, answer)).is_ok();
         let refused = |why| Answer::Refused(why);
         let answered = match asked {
@@ -193,7 +196,17 @@ impl Work {
             }
             Asked::Question(Question::Entries(wanted)) => {
                 let page = |page| credit.take() && say(Answer::Entries(page));
-                entries(&listening, device, &wanted, granted, page).map_or_else(refused, Answer::Entries)
+                let is_wanted = || !credit.has_ended();
+                let opened = open(&listening, device, &wanted.share, granted);
+                let last = opened.and_then(|share| looking::look(&share, &wanted, confines, (&is_wanted, page)));
+                last.map_or_else(refused, Answer::Entries)
+            }
+            Asked::Question(Question::Range(wanted)) => {
+                let page = |page| credit.take() && say(Answer::Bytes(page));
+                let opened = open(&listening, device, &wanted.share, granted);
+                opened
+                    .and_then(|share| reading::read(&share, &wanted, confines, page))
+                    .map_or_else(refused, Answer::Bytes)
             }
             Asked::Plan(request) => {
                 let page = |page| credit.take() && say(Answer::Planned(page));
@@ -214,19 +227,17 @@ impl Work {
     }
 }
 
-/// Hands out all pages but the last, which it returns.
-fn entries(
+/// Opens a share that the device may read, and tells with which right.
+fn open(
     listening: &Listening,
     device: DeviceId,
-    wanted: &EntriesWanted,
+    share: &ShareName,
     granted: oneshot::Sender<Grant>,
-    page: impl FnMut(EntriesPage) -> bool,
-) -> Result<EntriesPage, NoAnswer> {
-    let opened = listening.shared.open_share(device, &wanted.share).map_err(|fault| why(&fault))?;
-    let confines = listening.confinement.is_ok();
+) -> Result<OpenedShare, NoAnswer> {
+    let opened = listening.shared.open_share(device, share).map_err(|fault| why(&fault))?;
     // The session may have ended.
     let _ = granted.send(opened.grant);
-    looking::look(&opened, wanted, confines, page)
+    Ok(opened)
 }
 
 /// The same for what a request would move; none if nobody wants to know any more.

@@ -26,7 +26,6 @@ use super::gets::{Entered, Entry, Requester};
 use super::listening::Listening;
 use super::wanted::Wanted;
 use crate::admission::{Origin, boot_ms};
-use crate::devices::target::Target;
 use crate::limits::{
     FULL_TIME_MAX, LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RENEWAL_TIME_MAX,
     SERVED_STALL_TIME_MAX,
@@ -179,8 +178,7 @@ fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option
     let folder = store.share(&get.share).ok()??.shared.folder;
     let path = |path: &GetPath| folder.join(OsString::from_vec(path.path.clone()));
     let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
-    let target = Some((Target::Device(device.id), device.name.0.clone()));
-    let record = Record { store, target, paths, resend: None };
+    let record = Record { store, target: None, paths, resend: None, reget: None };
     let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record)).asked_for();
     transfer.known_peer(device.id, &device.name);
     Some(transfer)
@@ -334,8 +332,8 @@ impl Serving {
             } else if why == (Outage::Paused { by: Side::Here }) {
                 why = Outage::Broken;
             }
-            // A device that hears of a pause here asks again all the same: one that does not has gone,
-            // and what it asks for later is another transfer.
+            // A device that hears of a pause here asks again all the same. One that does not has
+            // gone.
             let until = paused_here.map(|ends| ends.min(silent_until)).or(rests).unwrap_or(silent_until);
             self.transfer.figures().interrupt(why, None, until.into_std());
             tokio::select! {

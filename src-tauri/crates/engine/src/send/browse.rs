@@ -8,9 +8,10 @@ use ringway_link::session::Session;
 use ringway_model::{
     AuthError, DeclineReason, Device, EntryThere, Fault, Operation, OsError, PathText, ShareThere, Side,
 };
-use ringway_wire::control::{Answer, Cancel, EntriesWanted, NoAnswer, Question};
+use ringway_wire::control::{Answer, Cancel, EntriesWanted, FileState, NoAnswer, Question, RangeWanted};
 use ringway_wire::entries::{Depth, EntriesPage};
-use ringway_wire::limits::PAGES_AHEAD_MAX;
+use ringway_wire::lane::Timestamp;
+use ringway_wire::limits::{PAGES_AHEAD_MAX, RANGE_BYTES_MAX};
 use ringway_wire::session::{Event, QuestionNumber};
 use tokio::time::{Instant, sleep};
 
@@ -27,6 +28,8 @@ pub struct Browser {
     session: Session,
     device: Device,
     awake: Awake,
+    /// The question whose answer is waited for. If that is given up, the next one takes its place.
+    open: Option<QuestionNumber>,
 }
 
 /// How often a program that waits for an answer notes that it runs.
@@ -92,7 +95,7 @@ impl Browser {
         let destination = Destination::of(&shared.store, target)?;
         let reached = reach(shared, &destination, None, FIRST_CONTACT_TIME_MAX).await;
         let Reached { session, device, .. } = reached.map_err(of_asking)?;
-        Ok(Self { session, device, awake: Awake::now() })
+        Ok(Self { session, device, awake: Awake::now(), open: None })
     }
 
     /// The device that is browsed.
@@ -109,8 +112,34 @@ impl Browser {
         match self.answer(number).await? {
             Answer::Shares(shares) => Ok(shares),
             Answer::Refused(why) => Err(no_answer(why, "", PathText::default())),
-            Answer::Entries(_) | Answer::Planned(_) | Answer::NotPlanned(_) => {
-                Err(Fault::Protocol { detail: "an answer to another question".into() })
+            Answer::Entries(_) | Answer::Bytes(_) | Answer::Planned(_) | Answer::NotPlanned(_) => Err(another()),
+        }
+    }
+
+    /// Reads at most `len` bytes of a file, and at most [`RANGE_BYTES_MAX`], from `offset` on.
+    /// There are fewer where the file ends. Returns also what the file is after that, to tell
+    /// whether parts are of one version.
+    ///
+    /// # Errors
+    /// Those of [`Browser::entries`]: [`Fault::PathThere`] for what is no file (`EISDIR`, `ELOOP`,
+    /// `EOPNOTSUPP`), and for an offset behind its end (`EINVAL`).
+    pub async fn read(&mut self, of: &PathInShare, offset: u64, len: u32) -> Result<(Vec<u8>, FileState), Fault> {
+        let (share, path) = (of.share.clone(), of.path().as_bytes().to_vec());
+        let len = len.clamp(1, RANGE_BYTES_MAX);
+        let number = self.ask(Question::Range(RangeWanted { share, path, offset, len }))?;
+        let mut bytes = Vec::new();
+        loop {
+            match self.answer(number).await? {
+                Answer::Bytes(page) => {
+                    bytes.extend_from_slice(page.bytes());
+                    if let Some(file) = page.file() {
+                        return Ok((bytes, file));
+                    }
+                }
+                Answer::Refused(why) => return Err(no_answer(why, of.share.as_str(), of.shown())),
+                Answer::Shares(_) | Answer::Entries(_) | Answer::Planned(_) | Answer::NotPlanned(_) => {
+                    return Err(another());
+                }
             }
         }
     }
@@ -126,21 +155,44 @@ impl Browser {
         &mut self,
         of: &PathInShare,
         listed: Listed,
-        mut show: impl FnMut(Vec<Browsed>) -> Shown,
+        show: impl FnMut(Vec<Browsed>) -> Shown,
     ) -> Result<(), Fault> {
+        self.entries_changed(of, listed, None, show).await.map(drop)
+    }
+
+    /// Shows what [`Browser::entries`] shows and whose status (ctime, inode(7)) has changed `since`
+    /// then, by the clock of the other device. A folder that is shown may have lost names. Returns
+    /// when the listing began, by that clock, from which on changes can be asked for next; none if
+    /// `show` ended it.
+    ///
+    /// # Errors
+    /// Those of [`Browser::entries`].
+    pub async fn entries_changed<Shown: Future<Output = bool>>(
+        &mut self,
+        of: &PathInShare,
+        listed: Listed,
+        since: Option<Timestamp>,
+        mut show: impl FnMut(Vec<Browsed>) -> Shown,
+    ) -> Result<Option<Timestamp>, Fault> {
         let depth = match listed {
             Listed::Itself => Depth::Itself,
             Listed::Folder => Depth::Folder,
             Listed::Tree => Depth::Tree,
         };
         let (share, path) = (of.share.clone(), of.path().as_bytes().to_vec());
-        let number = self.ask(Question::Entries(EntriesWanted { share, path, depth, pages: PAGES_AHEAD_MAX }))?;
+        let number = self.ask(Question::Entries(EntriesWanted {
+            share,
+            path,
+            depth,
+            changed_since: since,
+            pages: PAGES_AHEAD_MAX,
+        }))?;
         let mut arrived = Arrived::default();
         loop {
             while arrived.waits() {
                 arrived.take(self.answer(number).await, of);
             }
-            let Some(page) = arrived.pages.pop_front() else { return arrived.end.unwrap_or(Ok(())) };
+            let Some(page) = arrived.pages.pop_front() else { return arrived.end.unwrap_or(Ok(None)) };
             let mut showing = pin!(show(entries(&page)));
             let goes_on = loop {
                 tokio::select! {
@@ -151,11 +203,20 @@ impl Browser {
             };
             if !goes_on {
                 self.session.machine.abandon(number);
-                return Ok(());
+                return Ok(None);
             }
             // What has arrived is bounded by what was asked for.
             if arrived.end.is_none() && arrived.pages.len() <= usize::from(PAGES_AHEAD_MAX / 2) {
                 self.session.machine.more_pages(number);
+            }
+        }
+    }
+
+    /// Waits until the session ends, for a program that asks nothing meanwhile.
+    pub async fn ended(&mut self) {
+        while let Ok(Some(event)) = self.session.next().await {
+            if matches!(event, Event::Refused(_) | Event::Cancelled(_)) {
+                return;
             }
         }
     }
@@ -169,7 +230,14 @@ impl Browser {
     fn ask(&mut self, question: Question) -> Result<QuestionNumber, Fault> {
         // One at a time is open: what is not wanted any more is not.
         self.awake = Awake::now();
-        self.session.machine.ask(question).ok_or(Fault::AnswerBusy)
+        if !self.session.machine.may_ask() {
+            return Err(of_asking(Fault::lost(std::io::ErrorKind::UnexpectedEof)));
+        }
+        if let Some(before) = self.open.take() {
+            self.session.machine.abandon(before);
+        }
+        self.open = self.session.machine.ask(question);
+        self.open.ok_or(Fault::AnswerBusy)
     }
 
     async fn answer(&mut self, number: QuestionNumber) -> Result<Answer, Fault> {
@@ -204,7 +272,7 @@ impl Browser {
 struct Arrived {
     pages: VecDeque<EntriesPage>,
     /// How the answer ended, behind these pages.
-    end: Option<Result<(), Fault>>,
+    end: Option<Result<Option<Timestamp>, Fault>>,
     has_begun: bool,
 }
 
@@ -218,15 +286,15 @@ impl Arrived {
             Ok(Answer::Entries(page)) => {
                 self.has_begun = true;
                 if page.is_last() {
-                    self.end = Some(Ok(()));
+                    self.end = Some(Ok(page.began()));
                 }
                 self.pages.push_back(page);
             }
             // An answer that has its place loses it only if nobody wants more of it for too long.
             Ok(Answer::Refused(NoAnswer::Busy)) if self.has_begun => self.end = Some(Err(Fault::AnswerPaused)),
             Ok(Answer::Refused(why)) => self.end = Some(Err(no_answer(why, of.share.as_str(), of.shown()))),
-            Ok(Answer::Shares(_) | Answer::Planned(_) | Answer::NotPlanned(_)) => {
-                self.end = Some(Err(Fault::Protocol { detail: "an answer to another question".into() }));
+            Ok(Answer::Shares(_) | Answer::Bytes(_) | Answer::Planned(_) | Answer::NotPlanned(_)) => {
+                self.end = Some(Err(another()));
             }
             Err(fault) => self.end = Some(Err(fault)),
         }
@@ -251,6 +319,10 @@ fn entries(page: &EntriesPage) -> Vec<Browsed> {
         all.push(entry.map_err(|(path, errno)| Unread { path, source: os(errno) }));
     });
     all
+}
+
+fn another() -> Fault {
+    Fault::Protocol { detail: "an answer to another question".into() }
 }
 
 fn os(errno: i32) -> OsError {

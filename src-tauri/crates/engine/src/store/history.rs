@@ -1,6 +1,7 @@
 //! What has ended: one record for each transfer, kept with the trust store, so that the window's
 //! activity and `ringway inbox` show the same.
 pub(crate) mod ending;
+mod reget;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use ringway_model::{
 
 use crate::devices::target::Target;
 use crate::store::Store;
+pub use reget::Reget;
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;
@@ -41,6 +43,9 @@ pub struct Remembered {
     /// What to send to send it again; none where it was not sent from here, or was more than is
     /// remembered ([`PAST_PATHS_MAX`]).
     pub resend: Option<Resend>,
+    /// What to get to get it again; none where it was not got from here, or was more than is
+    /// remembered.
+    pub reget: Option<Reget>,
     /// The paired device that it was to reach, where it was to reach one.
     pub(crate) target_device: Option<DeviceId>,
     /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had
@@ -76,6 +81,8 @@ pub(crate) struct Record {
     pub(crate) paths: Vec<PathBuf>,
     /// Of a send of which all paths are remembered.
     pub(crate) resend: Option<Resend>,
+    /// Of a get of which all paths are remembered.
+    pub(crate) reget: Option<Reget>,
 }
 
 /// A transfer at its end, for the record.

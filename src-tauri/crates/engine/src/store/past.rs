@@ -15,7 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use super::Store;
 use crate::devices::target::Target;
 use crate::store::history::{
-    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Record, Remembered, Resend, ending,
+    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Record, Reget, Remembered, Resend,
+    ending,
 };
 use crate::store::series;
 
@@ -59,7 +60,8 @@ pub(super) const SCHEMA: &str = "
         excluded     INTEGER NOT NULL DEFAULT 0,
         patterns     BLOB,
         limit_bytes_per_s INTEGER,
-        acls_lost    INTEGER NOT NULL DEFAULT 0
+        acls_lost    INTEGER NOT NULL DEFAULT 0,
+        reget        BLOB
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -89,7 +91,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
     target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
-    patterns, limit_bytes_per_s, acls_lost";
+    patterns, limit_bytes_per_s, acls_lost, reget";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -107,6 +109,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("patterns", "BLOB"),
         ("limit_bytes_per_s", "INTEGER"),
         ("acls_lost", "INTEGER NOT NULL DEFAULT 0"),
+        ("reget", "BLOB"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -279,6 +282,20 @@ impl Store {
         })
     }
 
+    /// The latest that this machine got with that id.
+    pub(crate) fn past_got(&self, id: TransferId) -> Result<Option<Remembered>, Fault> {
+        self.with(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM past WHERE transfer = ?1 AND direction = ?2 AND target IS NOT NULL
+                     ORDER BY number DESC LIMIT 1"
+                ))?
+                .query_row(params![id.0, direction_number(Direction::Receiving)], remembered)
+                .optional()
+                .map(Option::flatten)
+        })
+    }
+
     /// What is long of one; nothing if there is no such transfer.
     pub(crate) fn past_details(&self, number: u64) -> Result<PastDetails, Fault> {
         self.with(|connection| {
@@ -358,11 +375,11 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
             reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
-            limit_bytes_per_s, acls_lost)
+            limit_bytes_per_s, acls_lost, reget)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :acls_lost)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :acls_lost, :reget)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -408,6 +425,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":reused": signed(counts.reused),
             ":limit_bytes_per_s": report.limit_bytes_per_s.map(signed),
             ":acls_lost": signed(counts.acls_lost),
+            ":reget": record.reget.as_ref().and_then(Reget::stored),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -525,9 +543,11 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
         },
         paths,
     };
+    let reget = row.get::<_, Option<Vec<u8>>>("reget")?.and_then(|stored| Reget::read(&stored));
     Ok(Some(Remembered {
         past,
         resend,
+        reget,
         target_device: row.get::<_, Option<[u8; 32]>>("target_device")?.map(DeviceId),
         target_announced: row.get("target_announced")?,
     }))
@@ -644,14 +664,16 @@ mod tests {
                 selection: Selection { patterns: patterns(), paths: None },
                 verify: true,
             });
-            let record = Record { store: Arc::clone(&self.store), target, paths: vec!["/the/Inbox".into()], resend };
+            let paths = vec!["/the/Inbox".into()];
+            let record = Record { store: Arc::clone(&self.store), target, paths, resend, reget: None };
             let (peer, title) = ((DeviceId([3; 32]), "Übung".to_owned()), (title.into(), 2));
             let (id, peer, title) = (TransferId([9; 16]), Some(&peer), &title);
             record.keep(&Ended { id, direction, peer, title, report, series });
         }
 
         fn keep_with(&self, device: Option<u8>, title: &str) {
-            let record = Record { store: Arc::clone(&self.store), target: None, paths: Vec::new(), resend: None };
+            let record =
+                Record { store: Arc::clone(&self.store), target: None, paths: Vec::new(), resend: None, reget: None };
             let peer = device.map(|device| (DeviceId([device; 32]), "nas".to_owned()));
             let (id, title, direction) = (TransferId([9; 16]), (title.into(), 0), Direction::Receiving);
             record.keep(&Ended { id, direction, peer: peer.as_ref(), title: &title, report: &complete(), series: &[] });

@@ -79,7 +79,7 @@ fn keep(store: &Arc<Store>, number: u32) {
         .collect();
     let mut id = [0; 16];
     id[..4].copy_from_slice(&number.to_le_bytes());
-    Record { store: Arc::clone(store), target, paths, resend }.keep(&Ended {
+    Record { store: Arc::clone(store), target, paths, resend, reget: None }.keep(&Ended {
         id: TransferId(id),
         direction,
         peer: Some(&peer),

@@ -34,6 +34,7 @@ pub struct Transfer {
 struct Shared {
     id: TransferId,
     direction: Direction,
+    started_by: Side,
     title: (OsString, u64),
     peer: OnceLock<(DeviceId, String)>,
     figures: Mutex<Figures>,
@@ -470,9 +471,12 @@ impl Transfer {
             rate: Rate::default(),
             series: Series::default(),
         };
+        let has_target = record.as_ref().is_some_and(|record| record.target.is_some());
+        let started_by = if has_target || direction == Direction::Copying { Side::Here } else { Side::There };
         let shared = Shared {
             id,
             direction,
+            started_by,
             title,
             peer: OnceLock::new(),
             figures: Mutex::new(figures),
@@ -493,7 +497,9 @@ impl Transfer {
 
     /// What tells it apart from all others that run here.
     pub fn key(&self) -> TransferKey {
-        let peer = self.shared.peer.get().filter(|_| self.shared.direction == Direction::Receiving);
+        // The other one has drawn the id.
+        let is_theirs = self.shared.direction == Direction::Receiving && self.shared.started_by == Side::There;
+        let peer = self.shared.peer.get().filter(|_| is_theirs);
         TransferKey { from: peer.map(|(peer, _)| *peer), id: self.shared.id }
     }
 
@@ -517,6 +523,11 @@ impl Transfer {
     /// Whether both are handles of one transfer.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// The side that started it: the one that sends it, or that gets it.
+    pub fn started_by(&self) -> Side {
+        self.shared.started_by
     }
 
     /// Which way.

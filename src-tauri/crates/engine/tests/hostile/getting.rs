@@ -123,7 +123,7 @@ async fn a_selection_makes_nothing_readable_and_is_refused_by_a_reason() {
 }
 
 /// The plan of a request: its entries, and why it has none.
-async fn planned(mallory: &Mallory, address: SocketAddr, get: Get) -> Result<Vec<PlannedEntry>, Option<Message>> {
+async fn planned(mallory: &Mallory, address: SocketAddr, get: Get) -> Result<Vec<PlannedEntry>, Option<Box<Message>>> {
     let mut session = asking(mallory, address).await;
     let purpose = Purpose::Plan { number: 0, pages: 16 };
     session.say(&Message::Get(Get { purpose, ..get })).await;
@@ -136,7 +136,7 @@ async fn planned(mallory: &Mallory, address: SocketAddr, get: Get) -> Result<Vec
                     return Ok(entries);
                 }
             }
-            other => return Err(other),
+            other => return Err(other.map(Box::new)),
         }
     }
 }
@@ -157,7 +157,7 @@ async fn a_plan_tells_no_more_than_would_be_sent_and_nothing_of_other_shares() {
     let patterns = vec![Pattern::Exclude(b"file".to_vec())];
     let some = planned(&mallory, address, Get { patterns, ..get(2, &["below"]) }).await.unwrap();
     assert_eq!(some, [moves(PlannedKind::Folder, b"below")]);
-    let refused = |why| Err(Some(Message::Answered { number: 0, answer: Answer::NotPlanned(why) }));
+    let refused = |why| Err(Some(Box::new(Message::Answered { number: 0, answer: Answer::NotPlanned(why) })));
     for share in ["others", "nothing"] {
         let asked = Get { share: name(share), ..get(3, &["file"]) };
         assert_eq!(planned(&mallory, address, asked).await, refused(GetRefusal::NoShare), "{share}");

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use ringway_engine::{Browsed, Listed, Reference};
 use ringway_model::{EntryKind, Fault, ShareName, ShareThere, SharedWith};
-use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question};
+use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
 use ringway_wire::entries::{Attributes, Depth, EntriesPage, EntriesWriter, FolderEntry};
-use ringway_wire::limits::{PAGES_AHEAD_MAX, QUESTIONS_MAX};
+use ringway_wire::lane::Timestamp;
+use ringway_wire::limits::{PAGES_AHEAD_MAX, QUESTIONS_MAX, RANGE_BYTES_MAX};
 use ringway_wire::session::{Event, Machine};
 
 use super::mallory::Channel;
@@ -19,7 +20,7 @@ pub(super) fn name(text: &str) -> ShareName {
 
 fn listing(share: &str, path: &str, depth: Depth) -> Question {
     let (share, path) = (name(share), path.as_bytes().to_vec());
-    Question::Entries(EntriesWanted { share, path, depth, pages: PAGES_AHEAD_MAX })
+    Question::Entries(EntriesWanted { share, path, depth, changed_since: None, pages: PAGES_AHEAD_MAX })
 }
 
 /// Mallory, paired with a device under the name `guest`.
@@ -132,6 +133,110 @@ async fn nothing_is_read_that_is_not_shared() {
         panic!()
     };
     assert_eq!(names(&page), ["below", "below/file", "fifo", "loop", "out", "root"]);
+}
+
+fn range(share: &str, path: &str, offset: u64) -> Question {
+    let (share, path) = (name(share), path.as_bytes().to_vec());
+    Question::Range(RangeWanted { share, path, offset, len: 100 })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_but_shared_files_is_read_in_parts() {
+    let lab = Device::new("lab");
+    for folder in ["shared/below", "other"] {
+        fs::create_dir_all(lab.path(folder)).unwrap();
+        fs::write(lab.path(folder).join("file"), "contents").unwrap();
+    }
+    fs::write(lab.path("secret"), "secret").unwrap();
+    symlink("../secret", lab.path("shared/out")).unwrap();
+    symlink(".", lab.path("shared/loop")).unwrap();
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, lab.path("shared/fifo"), fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    let (_receiver, address) = lab.receiver().await;
+    let mallory = paired(&lab, address).await;
+    share(&lab, &lab.path("shared"), "mine");
+    lab.engine.share(&lab.path("other"), &name("others"), &SharedWith::NOBODY, false).unwrap();
+    let mut session = asking(&mallory, address).await;
+    for (number, share) in ["others", "nothing"].into_iter().enumerate() {
+        let refused = ask(&mut session, number as u32, range(share, "file", 0)).await;
+        assert_eq!(refused, Some(Answer::Refused(NoAnswer::NotShared)), "{share}");
+    }
+    let refused = [
+        ("out", 0, 40),
+        ("loop/below/file", 0, 40),
+        ("below", 0, 21),
+        ("", 0, 21),
+        ("fifo", 0, 95),
+        ("nowhere", 0, 2),
+        ("below/file/x", 0, 20),
+        ("below/file", 9, 22),
+        ("below/file", u64::MAX, 22),
+    ];
+    for (number, (path, offset, errno)) in refused.into_iter().enumerate() {
+        let refused = ask(&mut session, 100 + number as u32, range("mine", path, offset)).await;
+        assert_eq!(refused, Some(Answer::Refused(NoAnswer::Path(errno))), "{path} {offset}");
+    }
+    for (number, (offset, expected)) in [(0, &b"contents"[..]), (3, b"tents"), (8, b"")].into_iter().enumerate() {
+        let Some(Answer::Bytes(page)) =
+            ask(&mut session, 200 + number as u32, range("MINE", "below/file", offset)).await
+        else {
+            panic!("{offset}")
+        };
+        assert_eq!((page.bytes(), page.file().map(|file| file.size)), (expected, Some(8)), "{offset}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_a_file_and_what_has_changed_are_asked_for_by_a_browser() {
+    let (lab, laptop) = (Device::new("lab"), Device::new("laptop"));
+    let file: Vec<u8> = (0..700_001_u32).map(|at| (at % 251) as u8).collect();
+    for folder in ["shared/old", "shared/new"] {
+        fs::create_dir_all(lab.path(folder)).unwrap();
+    }
+    fs::write(lab.path("shared/old/file"), &file).unwrap();
+    fs::write(lab.path("shared/new/old"), "").unwrap();
+    let (_receiver, address) = lab.receiver().await;
+    lab.engine.share(&lab.path("shared"), &name("mine"), &SharedWith::All, false).unwrap();
+    pairs(&laptop, &lab).await;
+    let mut browser = laptop.engine.browse(&at(address)).await.unwrap();
+    let inside =
+        |path: &str| Reference::parse(std::ffi::OsStr::new(&format!("x:mine/{path}"))).unwrap().inside.unwrap();
+    let (mut whole, mut offset) = (Vec::new(), 0);
+    loop {
+        let (bytes, state) = browser.read(&inside("old/file"), offset, u32::MAX).await.unwrap();
+        assert_eq!(state.size, file.len() as u64);
+        offset += bytes.len() as u64;
+        let is_over = bytes.len() < RANGE_BYTES_MAX as usize;
+        whole.extend(bytes);
+        if is_over {
+            break;
+        }
+    }
+    assert!(whole == file);
+    let (bytes, _) = browser.read(&inside("old/file"), 300_000, 128 * 1024).await.unwrap();
+    assert_eq!(bytes, &file[300_000..300_000 + 128 * 1024]);
+    let fault = browser.read(&inside("old"), 0, 1).await.unwrap_err();
+    assert!(matches!(fault, Fault::PathThere { .. }), "{fault:?}");
+
+    let mut seen = Vec::new();
+    let began = browser.entries_changed(&inside(""), Listed::Tree, None, |_| async { true }).await.unwrap();
+    assert!(began.is_some());
+    // The clock by which the kernel notes changes moves every few milliseconds. What was made before
+    // the listing began is older by then.
+    let since = began.map(|Timestamp { secs, nanos }| match nanos {
+        ..900_000_000 => Timestamp { secs, nanos: nanos + 100_000_000 },
+        _ => Timestamp { secs: secs + 1, nanos: 0 },
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    fs::write(lab.path("shared/new/file"), "").unwrap();
+    let shown = |page: Vec<Browsed>| {
+        seen.extend(page.into_iter().map(|entry| entry.unwrap().path.to_string()));
+        async { true }
+    };
+    let again = browser.entries_changed(&inside(""), Listed::Tree, since, shown).await.unwrap();
+    assert!(again > began);
+    assert_eq!(seen, ["new", "new/file"]);
+    browser.close().await;
 }
 
 /// A question whose path, or the name of whose share, is none.

@@ -77,9 +77,9 @@ impl LaneStops {
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
     }
 
-    /// Whether the lanes fill a long link: their data waits in a queue on most of them, so more lanes
-    /// would only share the same rate. A short link has queues in the two machines as well, which
-    /// say nothing about it.
+    /// Whether the lanes fill a long link: their data waits in a queue on most of them, so more
+    /// lanes would only share the same rate. A short link has queues in the two machines as well,
+    /// which say nothing about it.
     pub fn fill_the_link(&self) -> bool {
         let connections = self.0.connections.lock();
         let waits = |(connection, _): &&(TcpStream, u64)| {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Progress;
 use crate::fault::{DeclineReason, Fault, Outage};
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Past, Report};
 use crate::transfer::{Direction, Side, Stage};
 
 /// What a transfer is doing, or how it ended.
@@ -69,7 +69,9 @@ pub enum TransferAction {
     OpenFolder,
     /// Send the same to the same device once more.
     SendAgain,
-    /// The same where something failed: what arrived is not sent again.
+    /// Get the same from the same device once more.
+    GetAgain,
+    /// One of these two where something failed: what arrived does not move again.
     Retry,
     /// Copy the list of failures.
     CopyList,
@@ -173,19 +175,20 @@ pub struct TransferStatus {
 }
 
 impl TransferStatus {
-    /// The status of a transfer that goes `direction` and stands at `progress`.
-    pub fn of(direction: Direction, progress: &Progress, report: Option<&Report>) -> Self {
+    /// The status of a transfer that goes `direction`, was started by that side, and stands at
+    /// `progress`.
+    pub fn of(direction: Direction, started_by: Side, progress: &Progress, report: Option<&Report>) -> Self {
         let state = TransferState::of(progress, report);
         match report {
-            Some(report) => Self { state, actions: after(state, direction, report) },
-            None => Self { state, actions: meanwhile(state, direction, progress) },
+            Some(report) => Self { state, actions: after(state, direction, started_by, report) },
+            None => Self { state, actions: meanwhile(state, started_by, progress) },
         }
     }
 
     /// The status of a past transfer.
-    pub fn past(direction: Direction, report: &Report) -> Self {
-        let state = TransferState::ended(&report.outcome);
-        Self { state, actions: after(state, direction, report) }
+    pub fn past(past: &Past) -> Self {
+        let state = TransferState::ended(&past.report.outcome);
+        Self { state, actions: after(state, past.direction, past.started_by(), &past.report) }
     }
 
     /// The status of what waits for its turn. `before` and `behind` say whether others wait.
@@ -197,15 +200,15 @@ impl TransferStatus {
     }
 }
 
-fn meanwhile(state: TransferState, direction: Direction, progress: &Progress) -> Vec<TransferAction> {
+fn meanwhile(state: TransferState, started_by: Side, progress: &Progress) -> Vec<TransferAction> {
     let is_paused_there =
         matches!(progress.interruption.map(|interruption| interruption.why), Some(Outage::Paused { by: Side::There }));
     let mut actions = Vec::new();
     match state {
         TransferState::Paused if !is_paused_there => actions.push(TransferAction::Resume),
         TransferState::OutOfSpace => actions.push(TransferAction::TryNow),
-        // A receiver can only wait for its sender.
-        TransferState::Interrupted if direction == Direction::Sending => actions.push(TransferAction::TryNow),
+        // The other one dials. Here it can only be waited for.
+        TransferState::Interrupted if started_by == Side::Here => actions.push(TransferAction::TryNow),
         _ => {}
     }
     if progress.can_pause {
@@ -215,16 +218,21 @@ fn meanwhile(state: TransferState, direction: Direction, progress: &Progress) ->
     actions
 }
 
-fn after(state: TransferState, direction: Direction, report: &Report) -> Vec<TransferAction> {
+fn after(state: TransferState, direction: Direction, started_by: Side, report: &Report) -> Vec<TransferAction> {
+    let again = match (started_by, direction) {
+        (Side::Here, Direction::Sending) => Some(TransferAction::SendAgain),
+        (Side::Here, Direction::Receiving) => Some(TransferAction::GetAgain),
+        _ => None,
+    };
     let mut actions = Vec::new();
-    if direction == Direction::Sending && state != TransferState::Done {
-        actions.push(if state.has_failed() { TransferAction::Retry } else { TransferAction::SendAgain });
+    if state != TransferState::Done {
+        actions.extend(again.map(|again| if state.has_failed() { TransferAction::Retry } else { again }));
     }
     if !report.arrived.is_empty() {
         actions.push(TransferAction::OpenFolder);
     }
-    if direction == Direction::Sending && state == TransferState::Done {
-        actions.push(TransferAction::SendAgain);
+    if state == TransferState::Done {
+        actions.extend(again);
     }
     match state {
         TransferState::DoneWithFailures => actions.push(TransferAction::CopyList),
@@ -241,6 +249,7 @@ mod tests {
 
     use super::*;
     use crate::fault::{Interruption, OsError, Shortage};
+    use crate::id::TransferId;
     use crate::text::PathText;
     use TransferAction::*;
     use TransferState::*;
@@ -278,6 +287,46 @@ mod tests {
     fn ended(outcome: Outcome, arrived: &[&str]) -> Report {
         let arrived = arrived.iter().map(|path| PathText::from(*path)).collect();
         Report { arrived, ..Report::new(outcome, SystemTime::UNIX_EPOCH) }
+    }
+
+    /// The side that starts what is no get: the sender.
+    fn started_by(direction: Direction) -> Side {
+        if direction == Direction::Receiving { Side::There } else { Side::Here }
+    }
+
+    fn past(direction: Direction, started_by: Side, report: &Report) -> Past {
+        Past {
+            number: 1,
+            id: TransferId([0; 16]),
+            direction,
+            peer: None,
+            peer_id: None,
+            target: (started_by == Side::Here).then(|| "lab-ws".into()),
+            title: "a".into(),
+            more_names: 0,
+            paths: Vec::new(),
+            report: report.clone(),
+        }
+    }
+
+    #[test]
+    fn who_started_it_can_start_it_again() {
+        use Direction::{Receiving, Sending};
+        let (whole, partly) = (ended(Outcome::Complete, &["/in/a"]), ended(Outcome::Partial, &["/in/a"]));
+        let cancelled = ended(Outcome::Failed(Fault::cancelled(Side::Here)), &[]);
+        for (direction, by, report, actions) in [
+            (Receiving, Side::Here, &whole, vec![OpenFolder, GetAgain, Remove]),
+            (Receiving, Side::Here, &partly, vec![Retry, OpenFolder, CopyList, Remove]),
+            (Receiving, Side::Here, &cancelled, vec![GetAgain, Remove]),
+            (Sending, Side::There, &ended(Outcome::Complete, &[]), vec![Remove]),
+            (Sending, Side::There, &ended(Outcome::Partial, &[]), vec![CopyList, Remove]),
+        ] {
+            assert_eq!(TransferStatus::past(&past(direction, by, report)).actions, actions, "{direction:?} {by:?}");
+        }
+        let lost = at(Stage::Reconnecting, Some(Outage::Broken));
+        let actions = |direction, by| TransferStatus::of(direction, by, &lost, None).actions;
+        assert_eq!(actions(Receiving, Side::Here), [TryNow, Cancel]);
+        assert_eq!(actions(Sending, Side::There), [Cancel]);
     }
 
     const FULL: Outage = Outage::Full(Shortage { needed: 9, free: 4, entries: 0 });
@@ -323,14 +372,14 @@ mod tests {
         ];
         let mut seen = vec![TransferStatus::waiting_turn(true, true).state];
         for (direction, progress, state, actions) in under_way {
-            let status = TransferStatus::of(*direction, progress, None);
+            let status = TransferStatus::of(*direction, started_by(*direction), progress, None);
             assert_eq!((status.state, status.actions.as_slice()), (*state, *actions), "{progress:?}");
             assert!(!state.is_over() && !state.has_failed());
             seen.push(*state);
         }
         for (direction, report, state, actions) in over {
-            let status = TransferStatus::of(*direction, &at(Stage::Ended, None), Some(report));
-            assert_eq!(status, TransferStatus::past(*direction, report));
+            let status = TransferStatus::of(*direction, started_by(*direction), &at(Stage::Ended, None), Some(report));
+            assert_eq!(status, TransferStatus::past(&past(*direction, started_by(*direction), report)));
             assert_eq!((status.state, status.actions.as_slice()), (*state, *actions), "{report:?}");
             assert!(state.is_over());
             seen.push(*state);

@@ -6,7 +6,7 @@ use crate::device::DeviceId;
 use crate::fault::Failure;
 use crate::id::{TransferId, TransferKey};
 use crate::text::{PathText, Text};
-use crate::transfer::Direction;
+use crate::transfer::{Direction, Side};
 
 /// A transfer that has ended and is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,8 @@ pub struct Past {
     pub peer: Option<Text>,
     /// The other device's id. None for a copy, and where it was not reached.
     pub peer_id: Option<DeviceId>,
-    /// What it was to reach: a device's name then, or an address. None where it was received.
+    /// What it was to reach: a device's name then, or an address. None for a copy, and where the
+    /// other device started it.
     pub target: Option<Text>,
     /// The first top-level name.
     pub title: PathText,
@@ -40,7 +41,18 @@ pub struct Past {
 impl Past {
     /// What told it apart from all others while it ran.
     pub fn key(&self) -> TransferKey {
-        TransferKey { from: self.peer_id.filter(|_| self.direction == Direction::Receiving), id: self.id }
+        // The other one has drawn the id.
+        let is_theirs = self.direction == Direction::Receiving && self.started_by() == Side::There;
+        TransferKey { from: self.peer_id.filter(|_| is_theirs), id: self.id }
+    }
+
+    /// The side that started it: the one that sent it, or that got it.
+    pub fn started_by(&self) -> Side {
+        match self.direction {
+            Direction::Copying => Side::Here,
+            Direction::Sending | Direction::Receiving if self.target.is_some() => Side::Here,
+            Direction::Sending | Direction::Receiving => Side::There,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod selection;
 mod tests;
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
@@ -246,6 +247,44 @@ pub fn look_at(
         _ => Vec::new(),
     };
     Ok(Some((there, target)))
+}
+
+/// Opens a file to read it, with its metadata; none for what is left out. The access time stays as
+/// it is where that may be asked for.
+///
+/// # Errors
+/// Those of [`open_folder`] for the folders on the way, `EISDIR` for a folder, `ELOOP` for a link,
+/// `EOPNOTSUPP` for what is neither, which is not opened, and what the kernel says.
+pub fn open_file(
+    root: &Dir,
+    path: RelPath<'_>,
+    hides: &dyn Fn(&Metadata) -> bool,
+) -> Result<Option<(OwnedFd, Metadata)>, Errno> {
+    let (above, name) = path.split_last().ok_or(Errno::ISDIR)?;
+    let Some(folder) = open_folder(root, above, hides)? else { return Ok(None) };
+    let is_file = |there: &Metadata| match there.kind {
+        Kind::File => Ok(()),
+        Kind::Dir => Err(Errno::ISDIR),
+        Kind::Symlink => Err(Errno::LOOP),
+        Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => Err(Errno::OPNOTSUPP),
+    };
+    let there = folder.metadata(name.as_bytes()).map_err(errno)?;
+    if hides(&there) {
+        return Ok(None);
+    }
+    // Opening something else could act on it.
+    is_file(&there)?;
+    let file = folder.open_read(name.as_bytes()).map_err(errno)?;
+    let there = metadata_of(&file).map_err(errno)?;
+    // It may be another one by now.
+    if hides(&there) {
+        return Ok(None);
+    }
+    is_file(&there)?;
+    match space::shows_the_kernel(&file).map_err(errno)? {
+        true => Err(Errno::OPNOTSUPP),
+        false => Ok(Some((file, there))),
+    }
 }
 
 /// A folder that was opened, unless it is left out.

@@ -5,10 +5,12 @@ use ringway_model::{ShareName, ShareThere, ShareTrouble};
 use super::fields::{number, pages, share_name, trouble};
 use super::get::{self, GetRefusal};
 use super::plan::PlannedPage;
+use super::ranges::{BytesPage, moment, put_moment};
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::entries::{Depth, EntriesPage};
-use crate::limits::{PATH_MAX, SHARES_MAX};
+use crate::lane::Timestamp;
+use crate::limits::{PATH_MAX, RANGE_BYTES_MAX, SHARES_MAX};
 use crate::name::RelPath;
 
 /// A question about the shares of the device that answers.
@@ -18,6 +20,8 @@ pub enum Question {
     Shares,
     /// What is at a path in one of them.
     Entries(EntriesWanted),
+    /// A part of a file in one of them.
+    Range(RangeWanted),
 }
 
 /// What is to be listed.
@@ -29,9 +33,25 @@ pub struct EntriesWanted {
     pub path: Vec<u8>,
     /// How much of it.
     pub depth: Depth,
+    /// Only entries whose status (ctime, inode(7)) has changed since then, by the clock of the
+    /// device that answers. A folder that is among them may have lost names.
+    pub changed_since: Option<Timestamp>,
     /// Pages that may be sent before [`MorePages`](super::Message::MorePages), 1 to
     /// [`PAGES_AHEAD_MAX`](crate::limits::PAGES_AHEAD_MAX).
     pub pages: u8,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeWanted {
+    /// The share.
+    pub share: ShareName,
+    /// The path in it, a [`RelPath`].
+    pub path: Vec<u8>,
+    /// Where it begins.
+    pub offset: u64,
+    /// Bytes, 1 to [`RANGE_BYTES_MAX`]. There are fewer where the file ends.
+    pub len: u32,
 }
 
 /// An answer, or a part of one.
@@ -41,6 +61,8 @@ pub enum Answer {
     Shares(Vec<ShareThere>),
     /// The next entries. More follow unless it is the last page.
     Entries(EntriesPage),
+    /// The next bytes of the part. More follow unless it is the last page.
+    Bytes(BytesPage),
     /// There is no answer, or no further part of one.
     Refused(NoAnswer),
     /// The next entries of a plan. More follow unless it is the last page.
@@ -52,13 +74,14 @@ pub enum Answer {
 impl Answer {
     /// Whether it is a page: of those, one at a time waits to be sent.
     pub fn is_page(&self) -> bool {
-        matches!(self, Self::Entries(_) | Self::Planned(_))
+        matches!(self, Self::Entries(_) | Self::Bytes(_) | Self::Planned(_))
     }
 
     /// Whether nothing follows it.
     pub fn is_last(&self) -> bool {
         match self {
             Self::Entries(page) => page.is_last(),
+            Self::Bytes(page) => page.is_last(),
             Self::Planned(page) => page.counts.is_some(),
             Self::Shares(_) | Self::Refused(_) | Self::NotPlanned(_) => true,
         }
@@ -82,7 +105,7 @@ impl Question {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Shares => out.put_u8(0),
-            Self::Entries(EntriesWanted { share, path, depth, pages }) => {
+            Self::Entries(EntriesWanted { share, path, depth, changed_since, pages }) => {
                 out.put_u8(1);
                 out.put_short_bytes(share.as_str().as_bytes());
                 out.put_short_bytes(path);
@@ -92,6 +115,15 @@ impl Question {
                     Depth::Tree => 2,
                 });
                 out.put_u8(*pages);
+                out.put_bool(changed_since.is_some());
+                changed_since.iter().for_each(|since| put_moment(*since, out));
+            }
+            Self::Range(RangeWanted { share, path, offset, len }) => {
+                out.put_u8(2);
+                out.put_short_bytes(share.as_str().as_bytes());
+                out.put_short_bytes(path);
+                out.put_u64(*offset);
+                out.put_u32(*len);
             }
         }
     }
@@ -109,6 +141,16 @@ impl Question {
                     value => return Err(ProtocolError::Unknown { what: "depth", value }),
                 },
                 pages: pages(reader)?,
+                changed_since: reader.bool("moment")?.then(|| moment(reader)).transpose()?,
+            })),
+            2 => Ok(Self::Range(RangeWanted {
+                share: share_name(reader)?,
+                path: RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec(),
+                offset: reader.u64()?,
+                len: match reader.u32()? {
+                    len @ 1..=RANGE_BYTES_MAX => len,
+                    _ => return Err(ProtocolError::BadValue("bytes of a file")),
+                },
             })),
             value => Err(ProtocolError::Unknown { what: "question", value }),
         }
@@ -128,6 +170,10 @@ impl Answer {
             }
             Self::Entries(page) => {
                 out.put_u8(1);
+                page.encode(out);
+            }
+            Self::Bytes(page) => {
+                out.put_u8(5);
                 page.encode(out);
             }
             Self::Refused(why) => {
@@ -184,6 +230,7 @@ impl Answer {
             }),
             3 => Self::Planned(PlannedPage::decode(reader)?),
             4 => Self::NotPlanned(get::decode_refusal(reader)?),
+            5 => Self::Bytes(BytesPage::decode(reader)?),
             value => return Err(ProtocolError::Unknown { what: "answer", value }),
         })
     }

@@ -6,14 +6,13 @@ use ringway_model::EntryKind;
 
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
-use crate::limits::{ENTRIES_PAGE_BYTES_MAX, ENTRIES_PAGE_LEN_MAX, LINK_TARGET_MAX, PATH_MAX};
+use crate::control::{moment, put_moment};
+use crate::lane::Timestamp;
+use crate::limits::{ENTRIES_PAGE_BYTES_MAX, ENTRIES_PAGE_LEN_MAX, LINK_TARGET_MAX, NANOS_PER_SEC, PATH_MAX};
 use crate::name::RelPath;
 
 /// Sizes are signed in the kernel.
 const SIZE_MAX: u64 = i64::MAX as u64;
-
-/// Nanoseconds in a second.
-const NANOS_PER_SEC: u32 = 1_000_000_000;
 
 /// Permission, setuid, setgid and sticky bits.
 const MODE_MAX: u16 = 0o7777;
@@ -55,13 +54,14 @@ pub struct FolderEntry<'a> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct EntriesPage {
     entries: u16,
-    is_last: bool,
+    /// With the last page: when the listing began, by the clock of the device that answers.
+    began: Option<Timestamp>,
     bytes: Vec<u8>,
 }
 
 impl std::fmt::Debug for EntriesPage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "EntriesPage({} entries, {} bytes, last: {})", self.entries, self.bytes.len(), self.is_last)
+        write!(f, "EntriesPage({} entries, {} bytes, last: {})", self.entries, self.bytes.len(), self.is_last())
     }
 }
 
@@ -78,7 +78,13 @@ impl EntriesPage {
 
     /// Whether no page follows.
     pub fn is_last(&self) -> bool {
-        self.is_last
+        self.began.is_some()
+    }
+
+    /// With the last page: when the listing began, by the clock of the device that answers. What
+    /// has changed since can be asked for.
+    pub fn began(&self) -> Option<Timestamp> {
+        self.began
     }
 
     /// Shows its entries in order.
@@ -91,13 +97,15 @@ impl EntriesPage {
     }
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.put_bool(self.is_last);
+        out.put_bool(self.is_last());
+        self.began.iter().for_each(|began| put_moment(*began, out));
         out.put_u16(self.entries);
         out.extend_from_slice(&self.bytes);
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
-        let (is_last, entries) = (reader.bool("end of a folder")?, reader.u16()?);
+        let began = reader.bool("end of a folder")?.then(|| moment(reader)).transpose()?;
+        let entries = reader.u16()?;
         let bytes = reader.take(reader.rest().len())?;
         for (what, value, limit) in [
             ("entries of a page", usize::from(entries), ENTRIES_PAGE_LEN_MAX),
@@ -108,11 +116,11 @@ impl EntriesPage {
             }
         }
         // With empty pages, a serving end could send pages forever.
-        if entries == 0 && !is_last {
+        if entries == 0 && began.is_none() {
             return Err(ProtocolError::BadValue("entries of a page"));
         }
         each(bytes, entries.into(), &mut |_| Ok(()))?;
-        Ok(Self { entries, is_last, bytes: bytes.to_vec() })
+        Ok(Self { entries, began, bytes: bytes.to_vec() })
     }
 }
 
@@ -174,12 +182,18 @@ fn encode_what(what: &Result<Attributes<'_>, i32>, out: &mut Vec<u8>) {
 /// into an empty page.
 #[derive(Default)]
 pub struct EntriesWriter {
+    began: Timestamp,
     entries: usize,
     bytes: Vec<u8>,
     last: Vec<u8>,
 }
 
 impl EntriesWriter {
+    /// Fills the pages of a listing that begins now, at this time.
+    pub fn beginning(began: Timestamp) -> Self {
+        Self { began, ..Self::default() }
+    }
+
     /// Adds an entry, and returns the page that it did not fit into.
     pub fn push(&mut self, entry: &FolderEntry<'_>) -> Option<EntriesPage> {
         let path = entry.path.as_bytes();
@@ -201,7 +215,7 @@ impl EntriesWriter {
     pub fn page(&mut self, is_last: bool) -> EntriesPage {
         self.last.clear();
         let entries = std::mem::take(&mut self.entries) as u16;
-        EntriesPage { entries, is_last, bytes: std::mem::take(&mut self.bytes) }
+        EntriesPage { entries, began: is_last.then_some(self.began), bytes: std::mem::take(&mut self.bytes) }
     }
 }
 

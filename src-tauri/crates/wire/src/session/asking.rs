@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::ProtocolError;
-use crate::control::{Answer, EntriesWanted, Message, Question};
+use crate::control::{Answer, EntriesWanted, Message, Question, RangeWanted};
 use crate::entries::EntriesCheck;
 use crate::limits::{PAGES_AHEAD_MAX, QUESTIONS_MAX};
 
@@ -28,6 +28,10 @@ enum Open {
         /// Pages that may arrive without being asked for.
         pages: u8,
     },
+    Range {
+        /// Bytes that may still arrive.
+        left: u32,
+    },
     /// What a request would move; pages as above.
     Plan {
         pages: u8,
@@ -42,6 +46,7 @@ impl Asking {
             Question::Entries(EntriesWanted { depth, pages, .. }) => {
                 Open::Entries { check: EntriesCheck::new(*depth), pages: *pages }
             }
+            Question::Range(RangeWanted { len, .. }) => Open::Range { left: *len },
         };
         let number = self.number(open)?;
         Some((QuestionNumber(number), Message::Asked { number, question }))
@@ -79,6 +84,8 @@ impl Asking {
             Open::Shares => 1,
             // And that it has ended.
             Open::Entries { pages, .. } | Open::Plan { pages } => u64::from(pages) + 1,
+            // Each page has bytes, but for the last, and pages are of any size.
+            Open::Range { left } => u64::from(left) + 1,
         };
         self.late += late;
         Some(Message::NotWanted { number })
@@ -110,6 +117,11 @@ impl Asking {
             (Open::Entries { check, pages }, Answer::Entries(page)) => {
                 check.next(page)?;
                 *pages -= 1;
+                page.is_last()
+            }
+            (Open::Range { left }, Answer::Bytes(page)) => {
+                let more = ProtocolError::BadValue("bytes of a file");
+                *left = left.checked_sub(page.bytes().len() as u32).ok_or(more)?;
                 page.is_last()
             }
             _ => return unexpected,
@@ -204,12 +216,12 @@ mod tests {
     use ringway_model::ShareName;
 
     use super::*;
-    use crate::control::NoAnswer;
+    use crate::control::{BytesPage, FileState, NoAnswer};
     use crate::entries::{Depth, EntriesWriter};
 
     fn listing(pages: u8) -> Question {
         let share = ShareName::new("runs").unwrap();
-        Question::Entries(EntriesWanted { share, path: Vec::new(), depth: Depth::Folder, pages })
+        Question::Entries(EntriesWanted { share, path: Vec::new(), depth: Depth::Folder, changed_since: None, pages })
     }
 
     fn page(is_last: bool) -> Answer {
@@ -235,6 +247,28 @@ mod tests {
         assert!(asking.more(number).is_none(), "nothing of them has arrived");
         assert!(asking.answered(0, page(true)).unwrap().is_some());
         assert!(asking.answered(0, page(true)).is_err() && asking.more(number).is_none(), "it is over");
+    }
+
+    #[test]
+    fn no_more_of_a_file_arrives_than_was_asked_for() {
+        let wanted = |len| {
+            let share = ShareName::new("runs").unwrap();
+            Question::Range(RangeWanted { share, path: b"a".to_vec(), offset: 1 << 40, len })
+        };
+        let file = FileState { size: 9, mtime: crate::lane::Timestamp::default() };
+        let (some, last) = (
+            |len| Answer::Bytes(BytesPage::more(vec![0; len])),
+            |len| Answer::Bytes(BytesPage::last(vec![0; len], file)),
+        );
+        let mut asking = Asking::default();
+        asking.ask(wanted(10)).unwrap();
+        assert!(asking.answered(0, some(6)).unwrap().is_some() && asking.answered(0, last(4)).unwrap().is_some());
+        assert!(asking.answered(0, last(0)).is_err(), "it is over");
+        let (number, _) = asking.ask(wanted(10)).unwrap();
+        assert!(asking.more(number).is_none() && asking.answered(1, page(true)).is_err());
+        assert!(asking.answered(1, last(11)).is_err());
+        asking.ask(wanted(10)).unwrap();
+        assert!(asking.answered(2, last(3)).unwrap().is_some(), "the file ends before");
     }
 
     #[test]
@@ -284,12 +318,12 @@ mod tests {
     fn a_page_goes_out_when_it_is_wanted_still() {
         let mut answering = Answering::default();
         let number = answering.asked(5).unwrap();
-        let Answer::Entries(last) = page(true) else { panic!() };
-        answering.answer(number, Answer::Entries(last.clone()));
+        let last = page(true);
+        answering.answer(number, last.clone());
         assert!(!answering.takes_page());
         answering.close(number);
         assert!(answering.takes_page() && answering.say().is_none() && answering.is_idle());
-        answering.answer(number, Answer::Entries(last));
+        answering.answer(number, last);
         assert!(answering.say().is_none(), "it was not wanted any more");
     }
 }

@@ -85,7 +85,8 @@ impl Machine {
         }
     }
 
-    fn may_ask(&self) -> bool {
+    /// Whether a question may be asked now: the session has neither ended nor become a transfer.
+    pub fn may_ask(&self) -> bool {
         matches!(self.state, MachineState::Dialler(State::Authenticated))
     }
 

@@ -143,6 +143,7 @@ impl Log {
             | AppEvent::Dragged { .. }
             | AppEvent::Opened { .. }
             | AppEvent::ChosenCounted { .. }
+            | AppEvent::SharesChanged
             | AppEvent::WaitingChanged { .. }
             | AppEvent::ServiceLost { .. }
             | AppEvent::ServiceFound => {}
@@ -243,10 +244,11 @@ fn goes_to_journal() -> bool {
 
 fn about(transfer: &Transfer, target: &str) -> String {
     let what = progress::title(transfer);
-    let peer = transfer.peer().map(|(_, name)| for_terminal(name));
+    let peer = transfer.peer().map(|(_, name)| name);
+    let other = for_terminal(peer.as_deref().unwrap_or(target));
     match transfer.direction() {
-        Direction::Sending => format!("sends {what} to {}", for_terminal(target)),
-        Direction::Receiving => format!("receives {what} from {}", peer.unwrap_or_default()),
+        Direction::Sending => format!("sends {what} to {other}"),
+        Direction::Receiving => format!("receives {what} from {other}"),
         Direction::Copying => format!("copies {what} into {}", for_terminal(target)),
     }
 }

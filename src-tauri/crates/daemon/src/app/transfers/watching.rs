@@ -25,7 +25,7 @@ impl Transfers {
         let mut known = transfer.peer().is_some();
         while transfer.progress().stage != Stage::Ended {
             let progress = Box::new(transfer.progress());
-            let status = TransferStatus::of(transfer.direction(), &progress, None);
+            let status = TransferStatus::of(transfer.direction(), transfer.started_by(), &progress, None);
             if !show(Update::Moved { progress, status }) {
                 return;
             }
@@ -42,7 +42,7 @@ impl Transfers {
         }
         let report = transfer.wait().await;
         let (progress, report) = (Box::new(transfer.progress()), Box::new(report.as_ref().clone()));
-        let status = TransferStatus::of(transfer.direction(), &progress, Some(&report));
+        let status = TransferStatus::of(transfer.direction(), transfer.started_by(), &progress, Some(&report));
         show(Update::Ended { progress, report, status, series: transfer.series() });
     }
 }

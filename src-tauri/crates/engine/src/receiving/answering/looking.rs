@@ -5,13 +5,15 @@ use ringway_tree::filesystem::browse::{Found, Listing, NAMES_BYTES_MAX, look_at,
 use ringway_wire::RelPath;
 use ringway_wire::control::{EntriesWanted, NoAnswer};
 use ringway_wire::entries::{Depth, EntriesPage, EntriesWriter, FolderEntry};
+use ringway_wire::lane::Timestamp;
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::shared::OpenedShare;
 use crate::wire_convert::encode_entry;
 
 /// Hands out the pages of what is at a path, but for the last one, which it returns. `page` returns
-/// whether more are wanted. With `confines`, the calling thread reaches nothing but the share from
+/// whether more are wanted, and `is_wanted` tells that while there is nothing to hand out. With `confines`, the calling thread reaches nothing but the share from
 /// now on, and should have no other use.
 ///
 /// # Errors
@@ -20,7 +22,7 @@ pub(super) fn look(
     share: &OpenedShare,
     wanted: &EntriesWanted,
     confines: bool,
-    mut page: impl FnMut(EntriesPage) -> bool,
+    (is_wanted, mut page): (&dyn Fn() -> bool, impl FnMut(EntriesPage) -> bool),
 ) -> Result<EntriesPage, NoAnswer> {
     if confines && ringway_sys::confine::thread_reads_beneath(&share.root).is_err() {
         return Err(NoAnswer::Unavailable(ShareTrouble::Failed));
@@ -30,7 +32,10 @@ pub(super) fn look(
     let failed = |errno: Errno| NoAnswer::Path(errno.raw_os_error());
     // The codec has checked it.
     let path = RelPath::new(&wanted.path).map_err(|_| failed(Errno::INVAL))?;
-    let mut writer = EntriesWriter::default();
+    let mut writer = EntriesWriter::beginning(now());
+    let has_changed = |there: &Metadata| {
+        wanted.changed_since.is_none_or(|since| (there.ctime.secs, there.ctime.nanos) >= (since.secs, since.nanos))
+    };
     let folder = match wanted.depth {
         Depth::Itself => None,
         Depth::Folder | Depth::Tree => match open_folder(&share.root, path, &hides) {
@@ -43,24 +48,36 @@ pub(super) fn look(
     let Some(folder) = folder else {
         let found = look_at(&share.root, path, &hides).map_err(failed)?;
         let (there, target) = found.ok_or(failed(Errno::NOENT))?;
-        let what = Ok(encode_entry(&there, &target));
-        writer.push(&FolderEntry { path: RelPath::ROOT, what });
+        if has_changed(&there) {
+            let what = Ok(encode_entry(&there, &target));
+            writer.push(&FolderEntry { path: RelPath::ROOT, what });
+        }
         return Ok(writer.page(true));
     };
     let is_tree = wanted.depth == Depth::Tree;
     let listing = Listing { folder: &folder, is_tree, hides: &hides, names_bytes_max: NAMES_BYTES_MAX };
-    let mut is_wanted = true;
+    let mut goes_on = true;
     let shown = |Found { path, what, target }: Found<'_>| {
+        if what.is_ok_and(|there| !has_changed(&there)) {
+            goes_on = is_wanted();
+            return goes_on;
+        }
         let what = what.map(|there| encode_entry(&there, target)).map_err(Errno::raw_os_error);
         if let Some(full) = writer.push(&FolderEntry { path, what }) {
-            is_wanted = page(full);
+            goes_on = page(full);
         }
-        is_wanted
+        goes_on
     };
     listing.run(shown).map_err(failed)?;
-    match is_wanted {
+    match goes_on {
         true => Ok(writer.page(true)),
         // Nobody hears it.
         false => Err(NoAnswer::Busy),
     }
+}
+
+/// The time by the clock from which the kernel takes the times of what changes from now on.
+fn now() -> Timestamp {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    Timestamp { secs: now.tv_sec, nanos: now.tv_nsec as u32 }
 }

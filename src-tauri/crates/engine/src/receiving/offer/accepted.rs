@@ -45,7 +45,7 @@ impl Accepted {
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
         let expected = listening.shared.expect(&destination);
         let store = Arc::clone(&listening.shared.store);
-        let record = Record { store, target: None, paths: vec![destination.clone()], resend: None };
+        let record = Record { store, target: None, paths: vec![destination.clone()], resend: None, reget: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = renewal_time(offer.retry_s);

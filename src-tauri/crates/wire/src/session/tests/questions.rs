@@ -8,7 +8,7 @@ use crate::limits::QUESTIONS_IDLE_MAX_MS;
 
 fn listing() -> Question {
     let share = ShareName::new("runs").unwrap();
-    Question::Entries(EntriesWanted { share, path: b"a".to_vec(), depth: Depth::Folder, pages: 2 })
+    Question::Entries(EntriesWanted { share, path: b"a".to_vec(), depth: Depth::Folder, changed_since: None, pages: 2 })
 }
 
 fn page(name: &str, is_last: bool) -> EntriesPage {

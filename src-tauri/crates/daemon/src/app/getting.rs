@@ -1,0 +1,93 @@
+//! Getting what other devices share, as a transfer like any other; and getting again what the
+//! history has.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ringway_engine::{AcceptOptions, Engine, GetRequest, PathInShare, Reget, Target};
+use ringway_model::{Compression, Delta, Fault, IntoHome, IoMode, OnConflict, Selection, TlsMode};
+
+use super::devices::Devices;
+use super::picked_folder::{self, PickedFolder};
+use super::transfers::Transfers;
+use crate::dto::{Moving, PathThere};
+
+/// Gets into the receive folder, or one that was picked.
+pub(crate) struct Getting {
+    engine: Engine,
+    devices: Devices,
+    transfers: Arc<Transfers>,
+    /// The folder that was picked last.
+    pub(crate) folder_picked: PickedFolder,
+}
+
+impl Getting {
+    /// `state` is the folder for what may be lost.
+    pub(super) fn new(engine: Engine, devices: Devices, transfers: Arc<Transfers>, state: &Path) -> Self {
+        Self { engine, devices, transfers, folder_picked: PickedFolder::open(state, picked_folder::OF_GETS) }
+    }
+
+    /// Starts to get entries of a paired device's share, into `folder` if one was picked.
+    ///
+    /// # Errors
+    /// No paired device has that id, a path is none, or the folder is a home that is not allowed.
+    pub(crate) fn get(
+        &self,
+        device: &str,
+        paths: Vec<PathThere>,
+        on_conflict: OnConflict,
+        verify: bool,
+        folder: Option<(PathBuf, IntoHome)>,
+    ) -> Result<Moving, Fault> {
+        let target = Target::Device(self.devices.id(device)?);
+        let paths = paths.into_iter().map(PathInShare::try_from).collect::<Result<_, _>>()?;
+        let (destination, into_home) = match folder {
+            Some((folder, into_home)) => {
+                self.engine.check_folder(&folder, into_home)?;
+                self.engine.choose_folder(&folder);
+                self.folder_picked.pick(folder.clone());
+                (folder, into_home)
+            }
+            None => {
+                let settings = self.engine.settings();
+                (settings.receive_folder.0, settings.into_home)
+            }
+        };
+        Ok(self.start(target, Reget { paths, destination, on_conflict, into_home, verify }))
+    }
+
+    /// Gets once more what the transfer of that id has got, into the same folder.
+    ///
+    /// # Errors
+    /// The device was forgotten since ([`AuthError::Forgotten`](ringway_model::AuthError));
+    /// [`Fault::Gone`] where it is not remembered, [`Fault::TooManySent`] where not all of it is.
+    pub(crate) fn again(&self, id: &str) -> Result<Moving, Fault> {
+        let id = id.parse().map_err(|_| Fault::Gone)?;
+        let got = self.engine.past_got(id)?.ok_or(Fault::Gone)?;
+        let target = self.engine.target_of(&got)?;
+        Ok(self.start(target, got.reget.ok_or(Fault::TooManySent)?))
+    }
+
+    fn start(&self, target: Target, what: Reget) -> Moving {
+        let label = self.engine.label(&target);
+        let Reget { paths, destination, on_conflict, into_home, verify } = what;
+        let transfer = self.engine.get(GetRequest {
+            target,
+            paths,
+            selection: Selection::default(),
+            destination,
+            accept: AcceptOptions { on_conflict, into_home, ..AcceptOptions::default() },
+            code: None,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+            lanes: None,
+            compression: Compression::Auto,
+            delta: Delta::Auto,
+            limit: None,
+            verify,
+            records_per_key: None,
+            retry: Some(ringway_engine::limits::RETRY_DEFAULT),
+            timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+        });
+        self.transfers.add(transfer, Some(label.into()))
+    }
+}
