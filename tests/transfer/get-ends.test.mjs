@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { test } from "node:test";
 import { TESTTOOLS } from "../setup/build.mjs";
-import { Running } from "../setup/devices.mjs";
+import { Device, Running } from "../setup/devices.mjs";
 import { EXIT, asked, eventually, harmfulNetwork, receiver, same } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
 import { SLOW, finished, getter, got, moving, service, sharing } from "./sharing.mjs";
@@ -147,14 +147,30 @@ test("who runs `ringway recv` is told apart from who does not share", async (t) 
   await got(t, near, [`${serving.target}:runs`, inbox]);
 });
 
-test("where nothing listens, get and ls name `ringway serve`", async (t) => {
-  const { near, far, inbox, serving } = await sharing(t);
+test("where nothing listens, get and ls name `ringway serve`, which lets them through", async (t) => {
+  const { near, far, inbox, inboxThere, serving } = await sharing(t);
   await asked(far, ["stop"]);
   await serving.exit();
   for (const args of [["get", `${serving.target}:runs`, inbox, "--retry", "no"], ["ls", serving.target]]) {
     const refused = await near.run(args);
     assert.match(refused.said(), /Start `ringway serve` there/, refused.said());
   }
+  await service(t, far, inboxThere, { port: serving.port });
+  await got(t, near, [`${serving.target}:runs`, inbox]);
+});
+
+test("who is not paired gets with the code that `ringway code --new` there shows", async (t) => {
+  const { base, far, inbox, shared, serving } = await sharing(t, { share: false });
+  const stranger = new Device(base, "stranger");
+  writeFileSync(join(shared, "a file"), "shared");
+  const added = await far.run(["share", "add", shared, "--name", "runs", "--with-all"]);
+  assert.equal(added.status, EXIT.all, added.said());
+  const words = [`${serving.target}:runs/a file`, inbox];
+  const refused = await got(t, stranger, words, { wanted: EXIT.notAuthenticated });
+  assert.match(last(refused).next, /^`ringway code --new` there shows a code\./);
+  const [{ code }] = await asked(far, ["code", "--new"]);
+  await got(t, stranger, words, { args: ["--code-file", stranger.codeFile(code)] });
+  assert.deepEqual(readdirSync(inbox), ["a file"]);
 });
 
 test("a limit that was given to get is named as that, at both ends", async (t) => {

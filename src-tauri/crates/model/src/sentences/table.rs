@@ -1026,7 +1026,7 @@ rows! {
         terminal: "Nothing accepts connections at that port. Start `ringway serve` there, and use the address and port that it shows. If it runs already, a firewall refuses: `ringway doctor` there shows the command that opens the port.",
     }
     GET_PAIRING: "get.pairing" {
-        terminal: "`ringway code` there shows a code. Enter it: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",
+        terminal: "`ringway code --new` there shows a code. Enter it: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",
     }
     SERVED_KEPT: "get.servedKept" {
         terminal: "What arrived at {peer} stays there.",
