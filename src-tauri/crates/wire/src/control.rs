@@ -24,7 +24,6 @@ pub use get::{Get, GetPath, GetRefusal, Purpose};
 pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
 pub use ranges::{BytesPage, FileState};
-pub(crate) use ranges::{moment, put_moment};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
