@@ -202,6 +202,9 @@ pub enum Cancel {
     /// A person has paused it at the side that sends this. Complete files stay, and the transfer
     /// may be offered again.
     Paused,
+    /// What is got is not shared with the other side any more. Complete files stay, and it is not
+    /// offered again.
+    NotShared,
 }
 
 /// The receiver's progress so far.
