@@ -123,15 +123,20 @@ async fn send(
     verify: bool,
     limit: Option<u64>,
     leave_out: String,
+    in_share: Option<String>,
 ) -> Answer<Sent> {
     let service = link.service().await?;
-    let refused = match service.send(chosen, target.clone(), code.clone(), verify, limit, leave_out.clone(), None).await
+    let refused = match service
+        .send(chosen, target.clone(), code.clone(), verify, limit, leave_out.clone(), in_share.clone(), None)
+        .await
     {
         Err(refused) => refused,
         begun => return begun,
     };
     match confirming::new_target(&window, &refused).await {
-        Some(confirmed) => service.send(chosen, target, code, verify, limit, leave_out, Some(confirmed)).await,
+        Some(confirmed) => {
+            service.send(chosen, target, code, verify, limit, leave_out, in_share, Some(confirmed)).await
+        }
         None => Err(refused),
     }
 }

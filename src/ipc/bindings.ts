@@ -24,7 +24,7 @@ export const commands = {
 	 *  Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
 	 *  goes to a new target only after a click in a native dialog.
 	 */
-	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null, leaveOut: string) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit, leaveOut })),
+	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null, leaveOut: string, inShare: string | null) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit, leaveOut, inShare })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
 	/**
@@ -88,6 +88,8 @@ export type Again = {
 	verify: boolean,
 	/**  What was left out: patterns as in a .gitignore file, one a line. */
 	leave_out: string,
+	/**  The place in a drop box there where it was to land, as `SHARE/PATH`. */
+	in_share: string | null,
 };
 
 /**  What a command is for. */
@@ -540,6 +542,12 @@ export type Direction =
  */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
 
+/**  What the devices that may read a share may send into it without asking. */
+export type DropBox = {
+	/**  The most bytes of contents of an offer that is accepted without asking; none for any number. */
+	bytes_max: number | null,
+};
+
 /**  A past transfer, as the window lists it. */
 export type Earlier = {
 	/**  How it ended, and what a person can do about it. */
@@ -717,6 +725,13 @@ published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_m
 ({ code: "not_shared"; 
 /**  The name that was asked for. */
 share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  The other device has no drop box of that name for this device. It does not say whether it
+ *  has a share of that name: one of others is not revealed.
+ */
+({ code: "no_drop_box"; 
+/**  The name that was asked for. */
+share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other device shares that folder with this one, and cannot read it now. */
 ({ code: "share_unavailable"; 
 /**  The share's name. */
@@ -882,6 +897,13 @@ by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: neve
  *  removed.
  */
 ({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  The right to read what is got has ended while it was got: it is not shared with that device
+ *  any more, or the device was forgotten. What arrived is kept.
+ */
+({ code: "no_longer_shared"; 
+/**  The side that shared it. */
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination was removed, renamed or unmounted during the transfer. */
 ({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Nobody here answered an offer in time, or before it was withdrawn. */
@@ -1046,6 +1068,10 @@ name: string } |
 folder: PathText } | 
 /**  A folder to share that is a home folder or holds this user's, which nobody has allowed. */
 { reason: "shared_home_folder"; 
+/**  The folder. */
+folder: PathText } | 
+/**  A folder that is to be a drop box, and is a home folder or contains one. */
+{ reason: "drop_in_home"; 
 /**  The folder. */
 folder: PathText } | 
 /**  More folders are to be shared than are remembered. */
@@ -1238,6 +1264,11 @@ export type Offer = {
 	totals_final: boolean,
 	/**  The folder that it would land in. */
 	destination: PathText,
+	/**
+	 *  The drop box here that its sender wants it in, and the path in that, as `SHARE/PATH`. None
+	 *  if it names no place.
+	 */
+	in_share: PathText | null,
 	/**  Whether that is a home folder, which a person has allowed. */
 	is_home: boolean,
 	/**  What there is room for. None where the filesystem could not be asked. */
@@ -1792,6 +1823,11 @@ export type Past = {
 	 *  other device started it.
 	 */
 	target: string | null,
+	/**
+	 *  The drop box of the receiver that it was sent into, and the path in that, as `SHARE/PATH`.
+	 *  None where it named no place.
+	 */
+	in_share: PathText | null,
 	/**  The first top-level name. */
 	title: PathText,
 	/**  How many more top-level names there were. */
@@ -2069,6 +2105,8 @@ export type Share = {
 	name: string,
 	/**  The folder. */
 	folder: PathText,
+	/**  What these devices may also send into it; none if nothing. */
+	drop: DropBox | null,
 	/**  Why it cannot be read now; none if it can. */
 	unavailable: ShareTrouble | null,
 } & SharedWith;

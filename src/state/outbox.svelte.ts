@@ -10,6 +10,8 @@ export interface Aim {
   target: Recipient;
   /** What to call it. */
   label: string;
+  /** The place in a drop box there, as SHARE/PATH; without one, where that device receives. */
+  inShare?: string | null;
 }
 
 /** The turn of what was dropped on a card beside the list. */
@@ -274,14 +276,14 @@ export class Outbox {
   async again(id: string): Promise<Fault | null> {
     const answer = await this.#ipc.call({ chooseAgain: { id } });
     if (answer.status === "error") return answer.error;
-    const { chosen: again, target, label, verify, leave_out: leaveOut } = answer.data;
+    const { chosen: again, target, label, verify, leave_out: leaveOut, in_share: inShare } = answer.data;
     const chosen = { ...again, leave_out: leaveOut };
     this.options = { ...this.options, verify };
     // What is in the list is for later.
-    if (this.chosen) void this.send({ target, label }, null, chosen);
+    if (this.chosen) void this.send({ target, label, inShare }, null, chosen);
     else {
       this.take(chosen);
-      void this.send({ target, label }, null);
+      void this.send({ target, label, inShare }, null);
     }
     return null;
   }
@@ -298,7 +300,7 @@ export class Outbox {
     const { fault, aim } = this;
     if (fault?.code !== "unconfirmed" || aim?.target.to !== "typed" || !this.#offered) return;
     const target = { to: "confirmed" as const, id: fault.found, text: aim.target.text };
-    await this.#offer(this.#offered, { target, label: fault.name }, null);
+    await this.#offer(this.#offered, { ...aim, target, label: fault.name }, null);
   }
 
   /**
@@ -333,7 +335,7 @@ export class Outbox {
     const { verify, limit } = this.options;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.send(offered.chosen.id, aim.target, (code && tidyCode(code)) || null, verify, limit, offered.leaveOut);
+      const answer = await this.#ipc.send(offered.chosen.id, aim.target, (code && tidyCode(code)) || null, verify, limit, offered.leaveOut, aim.inShare ?? null);
       if (answer.status === "error") {
         this.fault = answer.error;
         return;
@@ -387,7 +389,7 @@ export class Outbox {
 }
 
 function isSame(one: Aim, other: Aim | null): boolean {
-  const key = ({ target }: Aim) => `${target.to}:${target.to === "typed" ? target.text : target.id}`;
+  const key = ({ target, inShare }: Aim) => `${target.to}:${target.to === "typed" ? target.text : target.id}:${inShare ?? ""}`;
   return other !== null && key(one) === key(other);
 }
 

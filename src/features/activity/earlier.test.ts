@@ -63,12 +63,12 @@ describe("what has ended before", () => {
   test("is sent again, to where it went and as it was", async () => {
     const { report } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const sent = earlier({ direction: "sending", report });
-    const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true, leave_out: "*.tmp" };
+    const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true, leave_out: "*.tmp", in_share: "inbox/sub" };
     const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], series: [] }), chooseAgain: () => again, send: () => moving() });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: null, leaveOut: "*.tmp" }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: null, leaveOut: "*.tmp", inShare: "inbox/sub" }]));
     expect(shell.called("chooseAgain")).toEqual([{ id: "p12" }]);
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
   });

@@ -19,7 +19,7 @@ describe("machines nearby", () => {
       { choose_sources: () => chosen, send: () => moving() },
     );
     await user.dblClick(screen.getByRole("button", { name: /Send to desk/ }));
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false, limit: null, leaveOut: "" }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false, limit: null, leaveOut: "", inShare: null }]));
     expect(await screen.findByText(t("stage.connecting", { peer: "desk" }))).toBeVisible();
   });
 
@@ -94,7 +94,7 @@ describe("machines nearby", () => {
     expect(screen.getByText(t("send.byCode"))).toBeVisible();
     expect(screen.queryByLabelText(t("send.code"))).toBeNull();
     await user.keyboard("{Enter}");
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: desk.id }, code: "42-river-castle", verify: false, limit: null, leaveOut: "" }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: desk.id }, code: "42-river-castle", verify: false, limit: null, leaveOut: "", inShare: null }]));
 
     await show("devices");
     await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle");

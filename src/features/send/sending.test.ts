@@ -16,7 +16,7 @@ describe("sending", () => {
     expect(await screen.findByText("dataset-v3")).toBeVisible();
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "10.0.0.5");
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null, leaveOut: "" }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null, leaveOut: "", inShare: null }]);
     expect(await screen.findByText(t("stage.connecting", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
@@ -34,7 +34,7 @@ describe("sending", () => {
     const address = screen.getByLabelText(t("send.addressOrCode"));
     while (document.activeElement !== address) await user.tab();
     await user.keyboard("10.0.0.5{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: null, verify: false, limit: null, leaveOut: "" }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: null, verify: false, limit: null, leaveOut: "", inShare: null }]);
   });
 
   test("a machine that does not know us gets asked for its code, and the choice is kept", async () => {
@@ -47,7 +47,7 @@ describe("sending", () => {
     const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
     await user.keyboard("42-river-castle{Enter}");
-    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null, leaveOut: "" });
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null, leaveOut: "", inShare: null });
   });
 
   test("another paired machine that answers at an address gets nothing until a person says that it is meant", async () => {
@@ -62,7 +62,7 @@ describe("sending", () => {
     expect(shell.called("send")).toHaveLength(1);
     await user.click(screen.getByRole("button", { name: t("send.confirm", { name: "lab-ws" }) }));
     const target = { to: "confirmed", id, text: "10.0.0.5" };
-    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target, code: null, verify: false, limit: null, leaveOut: "" });
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target, code: null, verify: false, limit: null, leaveOut: "", inShare: null });
   });
 
   test("a wrong code tells at once, with the tries", async () => {
@@ -104,7 +104,7 @@ describe("sending", () => {
     shell.app.outbox.take(selection({ id: 8, leave_out: "*.o" }));
     expect(field).toHaveValue("/cache");
     await user.click(within(screen.getByRole("main")).getByRole("button", { name: t("send.button") }));
-    expect(shell.called("send")).toEqual([{ chosen: 8, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "/cache" }]);
+    expect(shell.called("send")).toEqual([{ chosen: 8, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "/cache", inShare: null }]);
     shell.app.outbox.take(null);
     shell.app.outbox.take(selection({ id: 9, leave_out: "*.o" }));
     expect(shell.app.outbox.leaveOut).toBe("*.o");
@@ -119,7 +119,7 @@ describe("sending", () => {
     await user.click(await screen.findByLabelText(t("common.verify")));
     await user.type(screen.getByLabelText(t("settings.limit")), "2.5");
     await user.click(within(screen.getByRole("main")).getByRole("button", { name: t("send.button") }));
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: 2_500_000, leaveOut: "" }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: 2_500_000, leaveOut: "", inShare: null }]);
     shell.app.outbox.pick(null);
     shell.app.outbox.options = { verify: false, limit: null };
     shell.app.outbox.pick(labWs.id);
@@ -136,7 +136,7 @@ describe("sending", () => {
     await Promise.all([...twice, outbox.sendTo(labWs)]);
     await Promise.all([outbox.sendTo(labWs), outbox.sendToTyped("10.0.0.5", "")]);
     expect(shell.called("choose_sources")).toHaveLength(1);
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "" }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "", inShare: null }]);
   });
 
   test("until the shell has answered, nothing else can be sent", async () => {
@@ -177,7 +177,7 @@ describe("sending", () => {
     const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "" }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "", inShare: null }]));
     document.elementFromPoint = () => null;
   });
 

@@ -77,6 +77,7 @@ pub(crate) fn offer(proves: bool) -> Offer {
         lanes: 4,
         prove: proves,
         retry_s: if proves { 900 } else { 0 },
+        in_share: None,
     }
 }
 

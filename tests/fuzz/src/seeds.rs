@@ -7,7 +7,7 @@ use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
-    GetPath, GetRefusal, Hello, Message, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
+    GetPath, GetRefusal, Hello, InShare, Message, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
     PlannedPage, Progress, Purpose, Question, RangeWanted, Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
@@ -54,6 +54,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let answer = Wanted { list: 3, files, has: Stretches::default(), basis: 0, kept };
     seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
     seeds.push(("codec", "offer-plain".to_owned(), payload(&Message::Offer(offer(false)))));
+    seeds.push(("codec", "offer-into-share".to_owned(), payload(&Message::Offer(offer_into_share()))));
     let proven_too_much =
         Receipt { there: Counts { bytes: 6, ..counts() }, proven: Some(proven()), ..Receipt::default() };
     for (name, receipt) in [
@@ -120,6 +121,11 @@ pub(crate) fn get() -> Get {
         selected: None,
         purpose: Purpose::Transfer,
     }
+}
+
+fn offer_into_share() -> Offer {
+    let share = ShareName::new("inbox").expect("a name");
+    Offer { in_share: Some(InShare { share, path: b"a/b".to_vec() }), ..offer(false) }
 }
 
 pub(crate) fn planned_page() -> PlannedPage {
@@ -198,7 +204,8 @@ fn share_name() -> ShareName {
 
 /// Every other answer about shares.
 fn answers() -> Vec<(&'static str, Answer)> {
-    let share = |unavailable| ShareThere { name: share_name(), unavailable };
+    let share =
+        |unavailable: Option<ShareTrouble>| ShareThere { name: share_name(), drop: unavailable.is_some(), unavailable };
     let file = FileState { size: 3, mtime: Timestamp { secs: 1_700_000_000, nanos: 5 } };
     vec![
         ("answer-shares", Answer::Shares(vec![share(None), share(Some(ShareTrouble::NotMounted))])),
@@ -587,6 +594,7 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let finish = forged(&Message::Finish { sent: counts(), failed: 0, lanes: 1 });
     let wanted = forged(&Message::ReceiptWanted([9; 16]));
     let long = forged(&Message::Offer(Offer { more_names: 2, ..offer(false) }));
+    let into_share = forged(&Message::Offer(offer_into_share()));
     let page = |name: &[u8]| forged(&Message::OfferNames(vec![name.to_vec()]));
     let listed = forged(&Message::OfferListing(listing()));
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
@@ -605,6 +613,8 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("second-offer", [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat()),
         ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
         ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
+        ("share-refused", [&[BOTH_KNOWN][..], &greet, &into_share, &[7, 0xe0]].concat()),
+        ("no-share-to-refuse", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xe0, 7, 2]].concat()),
         ("no-earlier-receipt", [&[BOTH_KNOWN][..], &greet, &wanted, &[7, 0, 0, 7, 2]].concat()),
         ("listed", [&[BOTH_KNOWN][..], &greet, &[0], &listed, &[7, 2], &listed].concat()),
         ("names-in-pages", [&[BOTH_KNOWN][..], &greet, &long, &page(b"e"), &page(b"f"), &[7, 2]].concat()),

@@ -421,6 +421,8 @@ impl ReceiverSeen {
                     machine.paired();
                 }
                 Some(Question::Decide) if choice & 0xf0 == 0xf0 => machine.decline(DeclineReason::ByChoice),
+                // It says nothing unless the offer names a share.
+                Some(Question::Decide) if choice & 0xf0 == 0xe0 => machine.refuse_get(GetRefusal::NoShare),
                 Some(Question::Decide) => {
                     self.accepted = true;
                     machine.accept(choice, choice & 0x40 != 0, (choice & 0x20 != 0).then(|| i64::from(choice)));

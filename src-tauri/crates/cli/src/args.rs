@@ -32,7 +32,7 @@ pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
 pub(crate) use moving::{LandingArgs, MovingArgs};
 pub(crate) use retry::RetryArg;
-pub(crate) use rule::RuleArgs;
+pub(crate) use rule::{RuleArgs, SizeArg};
 use selection::SELECTION_HELP;
 pub(crate) use selection::{SelectionArgs, SelectionSources};
 use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
@@ -240,6 +240,7 @@ const SEND_HELP: &str = "\
 Examples:
   ringway send dataset lab-ws      arrives as DEST/dataset on the device lab-ws
   ringway send dataset/ lab-ws     its contents arrive in DEST itself
+  ringway send dataset lab-ws:inbox/today  into a folder of the drop box inbox there
   ringway send a b c.txt 10.0.0.7  several things, to an address
   ringway send dataset 3f2b-1c9d   to the device whose id begins so
   ringway send dataset host:4000 --code-file - < code  by a code from a file
@@ -333,8 +334,10 @@ impl HomeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
     /// Folders and files to send, and last the target: a paired device's name or id, or
-    /// HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. A single PATH, or every
-    /// PATH with --nearby, goes to the receiver on the local network that shows the code
+    /// HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. TARGET:SHARE/PATH sends
+    /// into a folder of that device, if SHARE is a drop box there for this device; PATH is made if
+    /// it is missing. A single PATH, or every PATH with --nearby, goes to the receiver on the local
+    /// network that shows the code
     #[arg(required_unless_present = "again", num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
     /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it. Files
@@ -526,8 +529,8 @@ pub(crate) struct SettingsArgs {
     /// Whether a service that the window started continues to receive after the window is closed
     #[arg(long, value_enum)]
     pub(crate) background: Option<SwitchArg>,
-    /// Whether the service receives; off declines offers that wait for an answer, and lets running
-    /// transfers continue
+    /// Whether the service listens; off declines offers that wait for an answer, serves no shared
+    /// folders, and lets running transfers continue
     #[arg(long, value_enum)]
     pub(crate) receiving: Option<SwitchArg>,
     /// Whether the service starts when this user logs in: with its systemd unit if that is
@@ -549,7 +552,7 @@ pub(crate) enum SwitchArg {
 #[derive(Debug, Args)]
 pub(crate) struct CodeArgs {
     /// Read the code or standing secret from FILE (- is standard input) instead of from
-    /// RINGWAY_CODE or a prompt. recv then expects this code instead of a random one
+    /// RINGWAY_CODE or a prompt. `ringway recv` expects this code instead of a random one
     #[arg(long, value_name = "FILE")]
     pub(crate) code_file: Option<PathBuf>,
 }
@@ -569,7 +572,7 @@ pub(crate) struct PathArgs {
 /// How much is reported, and how.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ReportingArgs {
-    /// Print nothing but errors, questions and the receiver's code
+    /// Print nothing but errors, questions and codes
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print more: identities, the paths taken and why, how the time was spent, every failed file

@@ -142,6 +142,8 @@ pub struct Again {
     pub verify: bool,
     /// What was left out: patterns as in a .gitignore file, one a line.
     pub leave_out: String,
+    /// The place in a drop box there where it was to land, as `SHARE/PATH`.
+    pub in_share: Option<String>,
 }
 
 /// Everything the window shows, at its start.

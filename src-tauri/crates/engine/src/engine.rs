@@ -431,10 +431,12 @@ impl Engine {
             store: Arc::clone(&self.shared.store),
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: sources.iter().map(|source| source.path.clone()).collect(),
+            in_share: request.in_share.as_ref().map(PathInShare::shown),
             resend: (sources.len() == request.sources.len() && is_remembered(&request.selection)).then(|| Resend {
                 sources,
                 selection: request.selection.clone(),
                 verify: request.verify,
+                in_share: request.in_share.clone(),
             }),
             reget: None,
         };
@@ -461,12 +463,14 @@ impl Engine {
             store: Arc::clone(&self.shared.store),
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: vec![request.destination.clone()],
+            in_share: None,
             resend: None,
             reget: remembered(&request),
         };
         match random() {
             Ok(id) => {
-                let transfer = Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record));
+                let transfer =
+                    Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record)).asked_for();
                 tokio::spawn(getting::run(Arc::clone(&self.shared), request, transfer.clone()));
                 transfer
             }
@@ -516,7 +520,8 @@ impl Engine {
     /// program without a handle calls [`copying::start`].
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.shared.store), vec![request.destination.clone()]);
-        copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None, reget: None }))
+        let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
+        copying::start_recorded(request, Some(record))
     }
 
     /// Pairs with a receiver without sending anything. It proves the code, also where it is paired

@@ -74,8 +74,9 @@ pub const HANDSHAKE_PAUSE: Duration = Duration::from_millis(20);
 /// asked no more often than that.
 pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
 
-/// Requests of one device for entries of shares: a person who gets one after the other, and eight
-/// transfers that are asked for again every five seconds because they are paused here.
+/// Requests of one device for entries of shares, and its offers into drop boxes: a person who gets
+/// or sends one after the other, and eight transfers that are asked for again every five seconds
+/// because they are paused here.
 pub const REQUESTS_FOR_SHARES: Allowance = Allowance { burst: 64, per_min: 120 };
 
 /// What other devices get from the shares here at a time, or may go on with. Each takes a walk, up
@@ -84,6 +85,17 @@ pub const GETS_MAX: usize = 16;
 
 /// The same of one device.
 pub const GETS_OF_ONE_MAX: usize = 8;
+
+/// What a person here has cancelled of what others get, of which their devices may not know yet.
+/// Older ones are forgotten.
+pub const GETS_CANCELLED_MAX: usize = 256;
+
+/// How long a device that gets something waits for its size, where its disk has less free space
+/// than [`SCARCE_BYTES`]: what does not fit is then refused before its first byte.
+pub const COUNTED_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// See [`COUNTED_TIME_MAX`].
+pub const SCARCE_BYTES: u64 = 16_000_000_000;
 
 /// How long patterns of another device may be compared with the names of a folder before anything
 /// of it is offered: half a million ordinary names with a thousand ordinary patterns. A device

@@ -11,6 +11,7 @@ pub(crate) mod reach;
 pub(crate) mod stall;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,11 +20,13 @@ use ringway_link::lane::growth::LaneGrowth;
 use ringway_link::lane::{self, Lane, LaneStops, Relay, Renewing, SendingLane, Share};
 use ringway_link::rate_limit::RateLimiter;
 use ringway_link::session::Session;
-use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Source, Stage};
+use ringway_model::{
+    AuthError, Bottleneck, Compression, DeclineReason, Fault, Operation, PathTaken, Side, Source, Stage,
+};
 use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::send::Outgoing;
-use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
+use ringway_wire::control::{Cancel, GetRefusal, InShare, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{Event, HandedOver};
 use tokio::runtime::Handle;
@@ -60,6 +63,7 @@ pub(crate) fn goodbye(error: Option<&Fault>) -> Cancel {
         Some(Fault::Cancelled { kept: true, .. }) => Cancel::ByPersonKeeping,
         Some(Fault::Cancelled { .. }) => Cancel::ByPerson,
         Some(Fault::Paused { .. }) => Cancel::Paused,
+        Some(Fault::NoLongerShared { .. }) => Cancel::NotShared,
         Some(error) if error.outage().is_some() => Cancel::ConnectionLost,
         _ => Cancel::Failed,
     }
@@ -94,6 +98,8 @@ pub(crate) struct Job<'a> {
     pub(crate) clocks: Clocks,
     pub(crate) compression: Compression,
     pub(crate) verify: bool,
+    /// Where in a drop box it is to land.
+    pub(crate) in_share: Option<InShare>,
     pub(crate) packed: Arc<Packed>,
     pub(crate) relay: Arc<Relay>,
     /// Lanes to begin with, and at the most.
@@ -123,6 +129,7 @@ impl Job<'_> {
             lanes: self.lanes_max,
             prove: self.verify,
             retry_s: u32::try_from(self.retry.as_secs()).unwrap_or(u32::MAX),
+            in_share: self.in_share.clone(),
         };
         session.machine.offer_all(&offer, Arc::clone(self.outgoing.offered()));
         self.transfer.figures().await_answer(false);
@@ -368,6 +375,7 @@ impl Job<'_> {
                 return Ok(Some(receipt));
             }
             Event::Declined(decline) => return Err(Fault::Declined(decline)),
+            Event::GetRefused(refusal) => return Err(self.not_in_share(refusal)),
             Event::Cancelled(cancel) => return Err(decode_cancel(cancel)),
             // It was forgotten there since it was let in.
             Event::Refused(Refusal::NotPaired) => {
@@ -383,6 +391,21 @@ impl Job<'_> {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Why it cannot land in the place that its offer names.
+    fn not_in_share(&self, refusal: GetRefusal) -> Fault {
+        let Some(InShare { share, path }) = &self.in_share else { return Fault::FailedThere };
+        let name = || share.as_str().into();
+        match refusal {
+            GetRefusal::Unavailable(trouble) => Fault::ShareUnavailable { share: name(), trouble },
+            GetRefusal::Path(_, errno) => {
+                let whole = [share.as_str().as_bytes(), path].join(&b'/');
+                let source = std::io::Error::from_raw_os_error(errno).into();
+                Fault::PathThere { path: OsString::from_vec(whole).into(), operation: Operation::Open, source }
+            }
+            _ => Fault::NoDropBox { share: name() },
+        }
     }
 
     /// Stops its lanes, whose threads then end.

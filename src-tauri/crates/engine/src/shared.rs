@@ -1,6 +1,7 @@
 //! What every job of an engine shares: this device's key, store and settings, TLS, and the folders
 //! that were chosen.
 mod changes;
+mod drops;
 mod shares;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ use crate::local::places::Places;
 use crate::store::Store;
 
 pub(crate) use changes::StoreChanges;
+pub(crate) use drops::DropPlace;
 pub(crate) use shares::{Grant, OpenedShare};
 
 /// One device's, for all its jobs.

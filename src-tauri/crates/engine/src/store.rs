@@ -311,6 +311,7 @@ fn open(path: &Path) -> Result<Opened, Fault> {
         connection.execute_batch(offer_folders::SCHEMA)?;
         connection.execute_batch(pairings::SCHEMA)?;
         connection.execute_batch(shares::SCHEMA)?;
+        shares::upgrade(&connection)?;
         Ok(connection)
     };
     let connection = open().map_err(|error| failed(path, &error))?;

@@ -41,6 +41,9 @@ pub struct Offer {
     pub totals_final: bool,
     /// The folder that it would land in.
     pub destination: PathText,
+    /// The drop box here that its sender wants it in, and the path in that, as `SHARE/PATH`. None
+    /// if it names no place.
+    pub in_share: Option<PathText>,
     /// Whether that is a home folder, which a person has allowed.
     pub is_home: bool,
     /// What there is room for. None where the filesystem could not be asked.

@@ -12,7 +12,7 @@ use crate::text::Text;
 
 pub use request::PairingRequest;
 pub use rule::{AskedBecause, Consent, DeviceRule};
-pub use share::{EntryKind, EntryThere, Share, ShareName, ShareThere, SharedWith};
+pub use share::{DropBox, EntryKind, EntryThere, Share, ShareName, ShareThere, SharedWith};
 
 /// A device that was paired with this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -67,7 +67,7 @@ pub use protected::own_folders::OwnFolders;
 pub use received_before::Brought;
 pub use results::Results;
 pub use staging::read_only_folders::{close_folders, restore_all};
-pub use staging::unfinished::{discard, unfinished};
+pub use staging::unfinished::{discard, is_attempt, reads_as_own, unfinished};
 
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";
@@ -128,7 +128,7 @@ impl Incoming {
     /// [`Fault::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
     /// is under way there.
     pub fn begin(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
-        Self::begin_by(options, On::default(), |_| Ok(()))
+        Self::begin_by((options, None), On::default(), |_| Ok(()))
     }
 
     /// The same, changing nothing but by way of `disk`.
@@ -136,7 +136,7 @@ impl Incoming {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub fn begin_on(options: DestinationOptions, disk: Arc<dyn Disk>) -> Result<Arc<Self>, Fault> {
-        Self::begin_by(options, disk.into(), |_| Ok(()))
+        Self::begin_by((options, None), disk.into(), |_| Ok(()))
     }
 
     /// The same, confining the calling thread to what is beneath the destination, for good, once
@@ -145,11 +145,23 @@ impl Incoming {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
-        Self::begin_by(options, On::default(), ringway_sys::confine::thread_beneath)
+        Self::begin_by((options, None), On::default(), ringway_sys::confine::thread_beneath)
+    }
+
+    /// The same in a destination that is open already, whatever its path leads to by now. The
+    /// thread is confined if that is said.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub fn begin_in(folder: Dir, options: DestinationOptions, confined: bool) -> Result<Arc<Self>, Fault> {
+        Self::begin_by((options, Some(folder)), On::default(), |dir| match confined {
+            true => ringway_sys::confine::thread_beneath(dir),
+            false => Ok(()),
+        })
     }
 
     fn begin_by(
-        options: DestinationOptions,
+        (options, opened): (DestinationOptions, Option<Dir>),
         on: On,
         confine: impl FnOnce(&Dir) -> io::Result<()>,
     ) -> Result<Arc<Self>, Fault> {
@@ -158,7 +170,7 @@ impl Incoming {
             let path = path.clone();
             move |source| Fault::path(path, operation, source)
         };
-        let root = Arc::new(Root::open(&options, on)?);
+        let root = Arc::new(Root::open(&options, opened, on)?);
         let mark = u64::from_le_bytes(crate::random()?);
         // What is read elsewhere is read before that cannot be done any more.
         let proof = options.prove.then(|| Proof::read_by(root.disk().readers(root.dev)));

@@ -3,6 +3,7 @@
 mod codec;
 mod fields;
 mod get;
+mod in_share;
 mod plan;
 mod questions;
 mod ranges;
@@ -21,10 +22,10 @@ use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
 pub use get::{Get, GetPath, GetRefusal, Purpose};
+pub use in_share::InShare;
 pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
 pub use ranges::{BytesPage, FileState};
-pub(crate) use ranges::{moment, put_moment};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
@@ -125,6 +126,9 @@ pub struct Offer {
     /// Seconds for which the sender offers it again by itself after a lost connection; 0 means that
     /// it does not.
     pub retry_s: u32,
+    /// The place in a drop box of the receiver where it is to land; `None` where the receiver
+    /// chooses.
+    pub in_share: Option<InShare>,
 }
 
 /// The totals that the walk has found so far.
@@ -198,6 +202,9 @@ pub enum Cancel {
     /// A person has paused it at the side that sends this. Complete files stay, and the transfer
     /// may be offered again.
     Paused,
+    /// What is got is not shared with the other side any more. Complete files stay, and it is not
+    /// offered again.
+    NotShared,
 }
 
 /// The receiver's progress so far.
@@ -394,7 +401,8 @@ pub enum Message {
     Get(Get),
     /// Dialler: more of the paths that a request selects, until all are sent.
     Selected(Vec<Vec<u8>>),
-    /// Listener: what was asked for cannot be had. The session ends.
+    /// Listener: what was asked for cannot be had, or there is no such place as an offer names. The
+    /// session ends.
     GetRefused(GetRefusal),
     /// Either: ends the session.
     Cancel(Cancel),

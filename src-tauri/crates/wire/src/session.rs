@@ -98,14 +98,15 @@ pub enum Event {
     /// Listener: the peer asks what a request would move, and will offer nothing in this session.
     /// *Answer*: [`Machine::answer`].
     PlanAsked(QuestionNumber, Get, SelectedPaths),
-    /// Requester: what was asked for cannot be had. The session has ended.
+    /// Requester: what was asked for cannot be had. Source: its offer cannot land in the place that
+    /// it names. The session has ended.
     GetRefused(GetRefusal),
     /// Destination: some top-level names of an offer have arrived, or listener: some of the paths
     /// that a request selects. They take this many bytes of memory. Others follow, unless
     /// [`Machine::refuse`] ends the session.
     NamesArriving(usize),
-    /// Destination: an offer, with all its top-level names. *Answer*: [`Machine::accept`] or
-    /// [`Machine::decline`].
+    /// Destination: an offer, with all its top-level names. *Answer*: [`Machine::accept`],
+    /// [`Machine::decline`], or [`Machine::refuse_get`] for the place that it names.
     Offered(Offer, OfferedNames),
     /// Destination: a part of what the offer's folders contain, before the offer is answered.
     ListingArrived(ListingPage),

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
     Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
-    GetPath, GetRefusal, Hello, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
-    PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal, SenderTimes,
-    Ticket, Totals, Wanted,
+    GetPath, GetRefusal, Hello, InShare, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry,
+    PlannedKind, PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal,
+    SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -123,9 +123,12 @@ fn message() -> impl Strategy<Value = Message> {
         Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), known, pairing })
     });
     let asked = any::<(bool, u32)>();
+    let path_in_share = prop_oneof![path(), Just(Vec::new())];
+    let in_share = (share_name(), path_in_share).prop_map(|(share, path)| InShare { share, path });
+    let asked = (asked, prop::option::of(in_share));
     let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), 0..=OFFERED_NAMES_MAX as u64, totals(), 1..=16u8, asked)
-        .prop_map(|(transfer, names, more_names, so_far, lanes, (prove, retry_s))| {
-            Message::Offer(Offer { transfer, names, more_names, so_far, lanes, prove, retry_s })
+        .prop_map(|(transfer, names, more_names, so_far, lanes, ((prove, retry_s), in_share))| {
+            Message::Offer(Offer { transfer, names, more_names, so_far, lanes, prove, retry_s, in_share })
         });
     let failed = (path(), any::<(u8, u8, i32)>()).prop_map(|(path, (operation, reason, errno))| {
         Message::EntryFailed(EntryFailed { path, operation, reason, errno })
@@ -188,6 +191,7 @@ fn message() -> impl Strategy<Value = Message> {
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),
         Just(Message::Cancel(Cancel::Paused)),
+        Just(Message::Cancel(Cancel::NotShared)),
         Just(Message::Decline(DeclineReason::Paused)),
         any::<u64>().prop_map(|bytes_max| Message::Cancel(Cancel::TooMuch(bytes_max))),
         (micros(), micros(), micros(), micros(), micros()).prop_map(
@@ -237,8 +241,8 @@ fn bytes_page() -> impl Strategy<Value = BytesPage> {
 
 fn answer() -> impl Strategy<Value = Answer> {
     let trouble = || prop::sample::select(&ShareTrouble::ALL[..]);
-    let share =
-        (share_name(), prop::option::of(trouble())).prop_map(|(name, unavailable)| ShareThere { name, unavailable });
+    let share = (share_name(), any::<bool>(), prop::option::of(trouble()))
+        .prop_map(|(name, drop, unavailable)| ShareThere { name, drop, unavailable });
     let refused = prop_oneof![
         Just(NoAnswer::NotShared),
         trouble().prop_map(NoAnswer::Unavailable),
@@ -775,12 +779,54 @@ fn an_offer_has_names_and_nothing_else() {
     let read = |name: Vec<u8>| {
         let names = vec![b"good".to_vec(), name];
         let (transfer, so_far) = ([7; 16], Totals::default());
-        let offer = Offer { transfer, names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 0 };
+        let offer =
+            Offer { transfer, names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 0, in_share: None };
         Message::decode(&encoded(&Message::Offer(offer))[FRAME_PREFIX_LEN..])
     };
     assert!(read(vec![b'x'; 255]).is_ok() && read(b"a..b".to_vec()).is_ok());
     for name in no_names() {
         assert!(read(name.clone()).is_err(), "{:?}", name.escape_ascii().to_string());
+    }
+}
+
+#[test]
+fn place_of_an_offer_stays_beneath_its_share() {
+    let read = |path: Vec<u8>| {
+        let in_share = Some(InShare { share: ShareName::new("inbox").unwrap(), path });
+        let (transfer, names, so_far) = ([7; 16], vec![b"x".to_vec()], Totals::default());
+        let offer = Offer { transfer, names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 0, in_share };
+        Message::decode(&encoded(&Message::Offer(offer))[FRAME_PREFIX_LEN..])
+    };
+    for good in [&b""[..], b"a", b"a/b c/\xff", b"..."] {
+        assert!(read(good.to_vec()).is_ok(), "{:?}", good.escape_ascii().to_string());
+    }
+    // The empty path is the share itself, and the second one is a path.
+    for bad in no_names().into_iter().skip(2).chain([b"../x".to_vec(), b"a/./b".to_vec(), vec![b'/'; 4_096]]) {
+        assert!(read(bad.clone()).is_err(), "{:?}", bad.escape_ascii().to_string());
+    }
+    let long = |parts: usize| [b"x".repeat(254), b"/".to_vec()].concat().repeat(parts);
+    let with = |mut path: Vec<u8>, more: usize| {
+        path.extend(b"y".repeat(more));
+        path
+    };
+    assert!(read(with(long(16), 15)).is_ok());
+    assert!(matches!(read(with(long(16), 16)), Err(ProtocolError::TooLarge { what: "path", .. })));
+    // A name that no share has.
+    let offer = Offer {
+        transfer: [7; 16],
+        names: vec![b"x".to_vec()],
+        more_names: 0,
+        so_far: Totals::default(),
+        lanes: 1,
+        prove: false,
+        retry_s: 0,
+        in_share: Some(InShare { share: ShareName::new("inbox").unwrap(), path: Vec::new() }),
+    };
+    let whole = encoded(&Message::Offer(offer)).split_off(FRAME_PREFIX_LEN);
+    let at = whole.len() - 2 - "inbox".len();
+    for bad in [*b"a/b..", *b"in:ox", *b"in\x1box", *b" nbox", *b"40000"] {
+        let forged = [&whole[..at], &bad[..], &whole[at + bad.len()..]].concat();
+        assert_eq!(Message::decode(&forged), Err(ProtocolError::BadText), "{bad:?}");
     }
 }
 
@@ -795,6 +841,7 @@ fn offer_beyond_its_limits_is_refused() {
         lanes: LANES_MAX,
         prove: true,
         retry_s: u32::MAX,
+        in_share: Some(InShare { share: ShareName::new(&"x".repeat(64)).unwrap(), path: vec![b'a'; 255] }),
     };
     let read = |offer: Offer| Message::decode(&encoded(&Message::Offer(offer))[FRAME_PREFIX_LEN..]);
     assert_eq!(read(most.clone()), Ok(Message::Offer(most.clone())));

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
     Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
-    GetPath, GetRefusal, Hello, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
-    PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal, SenderTimes,
-    Ticket, Totals, Wanted,
+    GetPath, GetRefusal, Hello, InShare, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry,
+    PlannedKind, PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal,
+    SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -238,6 +238,20 @@ fn messages() -> Vec<(&'static str, Message)> {
                 lanes: 4,
                 prove: true,
                 retry_s: 0x4546_4748,
+                in_share: None,
+            }),
+        ),
+        (
+            "offer-into-share",
+            Message::Offer(Offer {
+                transfer: [0x43; 16],
+                names: names(&[b"a"]),
+                more_names: 0,
+                so_far: totals,
+                lanes: 4,
+                prove: true,
+                retry_s: 0x4546_4748,
+                in_share: Some(InShare { share: ShareName::new("inbox").unwrap(), path: b"a/b\xff".to_vec() }),
             }),
         ),
         ("offer-names", Message::OfferNames(names(&[b"c", b"dd"]))),
@@ -292,6 +306,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("get-refused-same-name", Message::GetRefused(GetRefusal::SameName)),
         ("get-refused-too-many-names", Message::GetRefused(GetRefusal::TooManyNames)),
         ("get-refused-not-served", Message::GetRefused(GetRefusal::NotServed)),
+        ("get-refused-cancelled", Message::GetRefused(GetRefusal::Cancelled)),
         ("get-refused-pattern", Message::GetRefused(GetRefusal::Pattern)),
         ("get-refused-not-one-folder", Message::GetRefused(GetRefusal::NotOneFolder)),
         ("get-refused-too-slow", Message::GetRefused(GetRefusal::TooSlow)),
@@ -303,6 +318,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("cancel-connection-lost", Message::Cancel(Cancel::ConnectionLost)),
         ("cancel-too-much", Message::Cancel(Cancel::TooMuch(0x7b7c_7d7e_7f80))),
         ("cancel-paused", Message::Cancel(Cancel::Paused)),
+        ("cancel-not-shared", Message::Cancel(Cancel::NotShared)),
         ("ping", Message::Ping),
         ("pong", Message::Pong),
         (
@@ -364,8 +380,8 @@ fn questions() -> Vec<(&'static str, Message)> {
     };
     let range = RangeWanted { share: name("runs"), path: b"a/b\xff".to_vec(), offset: 0x1112_1314, len: 0x0001_0203 };
     let shares = vec![
-        ShareThere { name: name("runs"), unavailable: None },
-        ShareThere { name: name("disk"), unavailable: Some(ShareTrouble::NotMounted) },
+        ShareThere { name: name("runs"), drop: false, unavailable: None },
+        ShareThere { name: name("disk"), drop: true, unavailable: Some(ShareTrouble::NotMounted) },
     ];
     vec![
         ("asked-shares", asked(Question::Shares)),

@@ -45,10 +45,10 @@ pub(crate) struct RuleArgs {
 
 /// `--max-size`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SizeArg(Option<u64>);
+pub(crate) struct SizeArg(pub(crate) Option<u64>);
 
 impl SizeArg {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "none" => Ok(Self(None)),
             text => match amount(text).ok_or(FORM)? {

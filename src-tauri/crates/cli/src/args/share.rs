@@ -5,17 +5,20 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::ReportArgs;
+use super::rule::SizeArg;
 
 pub(super) const SHARE_HELP: &str = "\
 Examples:
   ringway share add /srv/runs --with laptop   the device laptop may list and read /srv/runs
   ringway share add ~/papers --name papers    shared with no device yet
   ringway share add ~/papers --name papers --with laptop nas
+  ringway share add /srv/inbox --with laptop --drop --max-size 20G
+                                              laptop may also send into it, without asking
   ringway share remove papers
 
-By default nothing is shared, and a new share is for no device. A share is read only. What is shared is the folder that was there when it was added: another folder at its path is not, and a disk that is not mounted is said to be so. Symbolic links in it are shown as links and never followed.
+By default nothing is shared, and a new share is for no device. A share is read only, unless --drop makes it a drop box: the devices that may read it may then also send into it (`ringway send FOLDER lab-ws:inbox/sub`), and nobody is asked. Each of them can read what the others have sent. Nothing that is there is replaced or removed, except what the same device brought before and nobody has changed since; what has the same name arrives under a numbered one. Folders on the way that are missing are made. A device whose rule is --refuse sends nothing. What is shared is the folder that was there when it was added: another folder at its path is not, and a disk that is not mounted is said to be so. Symbolic links in it are shown as links and never followed.
 
-Other devices list a share while `ringway serve` or `ringway recv` runs here, and get from it while `ringway serve` does. Removing a share, or forgetting a device, ends what runs with it within a second.";
+Other devices list a share while `ringway serve` or `ringway recv` runs here, and get from it while `ringway serve` does. Both take in what is sent into a drop box. Removing a share, --no-drop, refusing a device's offers, or forgetting it, ends what runs with it within a second.";
 
 pub(super) const LS_HELP: &str = "\
 Examples:
@@ -58,7 +61,20 @@ pub(crate) enum ShareAction {
         /// No device may read it, also none that may now
         #[arg(long, conflicts_with_all = ["with", "with_all"])]
         nobody: bool,
-        /// Share a home folder, or a folder that contains one, although that shows private files
+        /// Make it a drop box: the devices that may read it may also send into it, without asking
+        #[arg(long)]
+        drop: bool,
+        /// Make it read only again. Without --drop and this option, a share that exists stays what
+        /// it is
+        #[arg(long, conflicts_with = "drop")]
+        no_drop: bool,
+        /// Ask anyway if what is sent into the drop box is larger than SIZE, as with `ringway
+        /// devices rule`: K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024; none removes the
+        /// limit. Default: none
+        #[arg(long, value_name = "SIZE", value_parser = SizeArg::parse, conflicts_with = "no_drop")]
+        max_size: Option<SizeArg>,
+        /// Share a home folder, or a folder that contains one, although that shows private files.
+        /// It cannot be a drop box
         #[arg(long)]
         allow_home: bool,
     },

@@ -282,6 +282,7 @@ mod tests {
             bytes_so_far: 5_000_000,
             totals_final: false,
             destination: "/in".into(),
+            in_share: None,
             is_home: false,
             asked_because: None,
             comparison: None,

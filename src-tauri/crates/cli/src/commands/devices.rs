@@ -3,7 +3,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::Device;
+use ringway_model::{Device, ShareName};
 
 use crate::args::{DevicesAction, DevicesArgs, RuleArgs};
 use crate::commands::nearby;
@@ -61,7 +61,8 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
         return Ok(());
     }
     let now = SystemTime::now();
-    let rows = devices.iter().map(|device| {
+    let shared = devices.iter().map(|device| engine.shares_with(device.id)).collect::<Result<Vec<_>, _>>()?;
+    let rows = devices.iter().zip(&shared).map(|(device, shares)| {
         [
             for_terminal(&device.name),
             device.id.short(),
@@ -69,9 +70,10 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
             device.last_seen.map_or_else(|| "never".to_owned(), |seen| ago(seen, now)),
             device.last_address.as_deref().map(for_terminal).unwrap_or_default(),
             rule::short(&device.rule),
+            readable(shares),
         ]
     });
-    let heading = ["NAME", "ID", "PAIRED", "LAST SEEN", "LAST ADDRESS", "OFFERS"].map(str::to_owned);
+    let heading = ["NAME", "ID", "PAIRED", "LAST SEEN", "LAST ADDRESS", "OFFERS", "MAY READ"].map(str::to_owned);
     for line in table(std::iter::once(heading).chain(rows).collect()) {
         out.say(line);
     }
@@ -81,6 +83,14 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The shares that a device may read.
+fn readable(shares: &[(ShareName, bool)]) -> String {
+    let one = |(name, drop): &(ShareName, bool)| {
+        format!("{}{}", for_terminal(name.as_str()), if *drop { " (drop box)" } else { "" })
+    };
+    shares.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Shows a device's rule, after changing what was asked for.

@@ -133,6 +133,7 @@ fn ending(past: &Past) -> String {
         Outcome::Partial => format!("{} failed", count(past.report.counts.failed)),
         Outcome::Failed(error) => match error {
             ringway_model::Fault::Cancelled { .. } | ringway_model::Fault::PeerForgotten => "stopped".to_owned(),
+            ringway_model::Fault::NoLongerShared { .. } => "share ended".to_owned(),
             ringway_model::Fault::Declined(_) => "declined".to_owned(),
             ringway_model::Fault::Unanswered => "not answered".to_owned(),
             _ => "failed".to_owned(),
@@ -152,6 +153,9 @@ fn shown(past: &Past, details: &PastDetails, resend: Option<&Resend>, now: Syste
         Direction::Sending => line("Sent to", device(past)),
         Direction::Receiving => line("From", device(past)),
         Direction::Copying => line("Copied", "inside this machine".to_owned()),
+    }
+    if let Some(place) = &past.in_share {
+        line("Drop box", for_terminal(place));
     }
     line("When", ago(report.ended_at, now));
     let peer = past.peer.as_ref().map(for_terminal);
@@ -260,6 +264,7 @@ mod tests {
             title: "da\x1bta".into(),
             more_names: 2,
             target: None,
+            in_share: None,
             paths: vec!["/in/data".into(), "/in/b".into()],
             report: Report {
                 counts: Counts {
@@ -326,13 +331,15 @@ mod tests {
 
     #[test]
     fn what_can_be_sent_again_says_how() {
-        let sent = Past { direction: Direction::Sending, ..past(Outcome::Partial) };
+        let in_share = Some("inbox/sub".into());
+        let sent = Past { direction: Direction::Sending, in_share, ..past(Outcome::Partial) };
         let taken = (0..11).map(|number| Pattern::Include(format!("p{number}").into()));
         let patterns = [Pattern::Exclude("*.o".into())].into_iter().chain(taken).collect();
         let selection = Selection { patterns, paths: None };
-        let resend = Resend { sources: Vec::new(), selection, verify: false };
+        let resend = Resend { sources: Vec::new(), selection, verify: false, in_share: None };
         let lines = shown(&sent, &PastDetails::default(), Some(&resend), SystemTime::now());
         assert!(lines.contains(&"Patterns:    *.o".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"Drop box:    inbox/sub".to_owned()), "{lines:?}");
         assert!(
             lines.contains(&"             !p0".to_owned()) && lines.contains(&"             and 2 more".to_owned())
         );

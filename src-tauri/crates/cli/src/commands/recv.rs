@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
-use ringway_model::{DeclineReason, Direction, Fault, IntoHome, Invalid, OpenCode, OsError, Report, ShownSize};
+use ringway_model::{
+    DeclineReason, Direction, Fault, IntoHome, Invalid, OnConflict, OpenCode, OsError, Report, ShownSize,
+};
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;
@@ -298,7 +300,11 @@ impl Reception<'_> {
             self.accept(offer, None, None);
         } else if let Decision::Accept { bytes_max } = *offer.decision() {
             let (from, into) = (for_terminal(&summary.from), for_terminal(&summary.destination));
-            self.out.say(format_args!("Accepted, by the rule of {from}, into {into}: {}.", questions::named(&summary)));
+            let by = match summary.in_share {
+                Some(_) => format!("from {from}, by the drop box"),
+                None => format!("by the rule of {from}"),
+            };
+            self.out.say(format_args!("Accepted, {by}, into {into}: {}.", questions::named(&summary)));
             self.accept(offer, bytes_max, None);
         } else if self.interactive {
             self.questions.push(offer);
@@ -316,9 +322,13 @@ impl Reception<'_> {
     }
 
     fn accept(&mut self, offer: IncomingOffer, bytes_max: Option<u64>, shown: Option<ShownSize>) {
-        let id = offer.summary().id;
-        let options =
-            AcceptOptions { bytes_max, shown, into_home: self.into_home, ..self.args.landing.accept_options() };
+        let summary = offer.summary();
+        let id = summary.id;
+        let options = match summary.in_share {
+            // What was said of the folder of this run was not said of the drop box.
+            Some(_) => AcceptOptions { shown, on_conflict: OnConflict::RenameTop, ..AcceptOptions::default() },
+            None => AcceptOptions { bytes_max, shown, into_home: self.into_home, ..self.args.landing.accept_options() },
+        };
         self.out.event(&json::answered(id, None));
         let (out, interrupts) = (self.out.clone(), self.of_transfers.clone());
         self.running.spawn(async move {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{Address, Engine, GivenSecret, SendRequest, Target, Transfer};
+use ringway_engine::{Address, Engine, GivenSecret, PathInShare, Reference, Resend, SendRequest, Target, Transfer};
 use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Source};
 
 use crate::args::{self, LimitArg, SelectionSources, SendArgs};
@@ -41,7 +41,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
     if args.dry_run {
         return plan(asked.sources, asked.selection, &args, interrupts).await;
     }
-    let Asked { sources, failed_before, selection, target, verify } = asked;
+    let Asked { sources, failed_before, selection, target, in_share, verify } = asked;
     if let Err(error) = engine.check_store_writable() {
         out.warn(words::error(&error).what);
         out.advise("It is sent all the same to a device that is known, and the history will not have it. `ringway doctor` says more.");
@@ -65,6 +65,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
         failed_before,
         selection,
         target,
+        in_share,
         verify,
         out,
         interrupts,
@@ -81,6 +82,8 @@ struct Asked {
     failed_before: Vec<PathBuf>,
     selection: Selection,
     target: Option<Target>,
+    /// The place in a drop box there where it is to land.
+    in_share: Option<PathInShare>,
     verify: bool,
 }
 
@@ -111,32 +114,46 @@ async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Inte
     let Some(selection) = selected::read(&args.selection, from, Vec::new(), out, interrupts).await? else {
         return Ok(None);
     };
-    let target = match typed {
-        Some(typed) => Some(target(engine, typed, out)?),
-        None => None,
+    let (target, in_share) = match typed {
+        Some(typed) => {
+            let (target, in_share) = target(engine, typed, out)?;
+            (Some(target), in_share)
+        }
+        None => (None, None),
     };
-    Ok(Some(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.moving.verify }))
+    Ok(Some(Asked { sources, failed_before: Vec::new(), selection, target, in_share, verify: args.moving.verify }))
 }
 
-fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
-    let name = for_terminal(typed);
-    let resolved = engine.resolve(text_of(typed)?);
+fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<(Target, Option<PathInShare>)> {
+    let Reference { device, inside } = reference(typed)?;
+    let resolved = engine.resolve(&device);
     if resolved.is_err() && Path::new(typed).exists() {
+        let name = for_terminal(typed);
         out.warn(format_args!("{name} is here on this machine; did you leave out the target, which comes last?"));
     }
-    Ok(resolved?)
+    Ok((resolved?, inside))
 }
 
-fn text_of(target: &OsStr) -> Result<&str, Refusal> {
+/// The device that is meant, and the place in a drop box of it if one is named.
+fn reference(target: &OsStr) -> Result<Reference> {
     let name = for_terminal(target);
-    let text = target.to_str().ok_or_else(|| Refusal::usage(format!("{name} is no target: it is not even text.")))?;
-    if text.contains('/') {
-        let refusal = Refusal::usage(format!("{name} is no target: the last argument says to whom, not what."));
-        return Err(refusal.advise(
+    let is_path = |device: &str| device.contains('/');
+    let refused = || {
+        Refusal::usage(format!("{name} is no target: the last argument says to whom, not what.")).advise(
             "For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20. Inside this machine, `ringway copy` copies.",
-        ));
+        )
+    };
+    match Reference::parse(target) {
+        Ok(reference) if is_path(&reference.device) => Err(refused().into()),
+        Ok(reference) => Ok(reference),
+        Err(_) if target.to_str().is_some_and(|text| text.split(':').next().is_some_and(is_path)) => {
+            Err(refused().into())
+        }
+        Err(_) if target.to_str().is_none() && !target.as_encoded_bytes().contains(&b':') => {
+            Err(Refusal::usage(format!("{name} is no target: it is not even text.")).into())
+        }
+        Err(error) => Err(error.into()),
     }
-    Ok(text)
 }
 
 /// What was sent before, to the same device, wherever that is now, and without what was left out
@@ -166,13 +183,13 @@ async fn again(
     let missed = details.failures.into_iter().filter(|failure| failure.reason != FailureReason::SpecialFile);
     let failed_before = missed.map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
-    let remembered = resend.selection.patterns;
+    let remembered = resend.selection.patterns.clone();
     let from = SelectionSources::Here(paths);
     let Some(selection) = selected::read(&args.selection, from, remembered, out, interrupts).await? else {
         return Ok(None);
     };
-    let (target, verify) = (Some(target), resend.verify);
-    Ok(Some(Asked { sources: resend.sources, failed_before, selection, target, verify }))
+    let Resend { sources, in_share, verify, .. } = resend;
+    Ok(Some(Asked { sources, failed_before, selection, target: Some(target), in_share, verify }))
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the
@@ -230,6 +247,7 @@ struct Sending<'a> {
     failed_before: Vec<PathBuf>,
     selection: Selection,
     target: Target,
+    in_share: Option<PathInShare>,
     verify: bool,
     out: &'a Output,
     interrupts: &'a Interrupts,
@@ -313,6 +331,7 @@ impl Sending<'_> {
             failed_before: self.failed_before.clone(),
             selection: self.selection.clone(),
             target: self.target.clone(),
+            in_share: self.in_share.clone(),
             code: secret.map(GivenSecret::to_pairing_secret),
             tls: self.args.paths.tls.into(),
             io: self.args.paths.io.into(),
@@ -419,9 +438,25 @@ mod tests {
 
     #[test]
     fn a_path_in_the_targets_place_is_wrong_usage() {
-        let refusal = text_of(OsStr::new("some/folder")).unwrap_err();
-        assert_eq!(refusal.exit, Exit::Usage);
-        assert!(refusal.next.is_some());
-        assert_eq!(text_of(OsStr::new("lab")), Ok("lab"));
+        for path in ["some/folder", "/some/folder", "../x", "a/b:c", "./a:b"] {
+            let error = reference(OsStr::new(path)).unwrap_err();
+            let refusal = error.downcast_ref::<Refusal>().expect("a refusal");
+            assert!(refusal.exit == Exit::Usage && refusal.next.is_some(), "{path}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_target_may_name_a_place_in_a_drop_box() {
+        let read = |typed: &str| {
+            let Reference { device, inside } = reference(OsStr::new(typed)).unwrap();
+            (device, inside.map(|place| place.shown().to_string()))
+        };
+        assert_eq!(read("lab"), ("lab".to_owned(), None));
+        assert_eq!(read("lab:4000"), ("lab:4000".to_owned(), None));
+        assert_eq!(read("lab:inbox"), ("lab".to_owned(), Some("inbox".to_owned())));
+        assert_eq!(read("10.0.0.7:4000:inbox/a/b/"), ("10.0.0.7:4000".to_owned(), Some("inbox/a/b".to_owned())));
+        for bad in ["lab:inbox/..", "lab:/etc", "lab:inbox/../x"] {
+            assert!(reference(OsStr::new(bad)).is_err(), "{bad}");
+        }
     }
 }

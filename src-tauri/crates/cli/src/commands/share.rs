@@ -3,9 +3,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::{Device, DeviceId, Fault, Invalid, Share, ShareName, SharedWith, sentences};
+use ringway_model::{Device, DeviceId, DropBox, Fault, Invalid, Share, ShareName, SharedWith, sentences};
 
-use crate::args::{ShareAction, ShareArgs};
+use crate::args::{ShareAction, ShareArgs, SizeArg};
 use crate::commands::devices::find;
 use crate::exit::{Exit, Refusal};
 use crate::json::Event;
@@ -16,10 +16,23 @@ use crate::text::{for_terminal, table};
 pub(crate) fn run(engine: &Engine, args: ShareArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     match args.action.unwrap_or(ShareAction::List) {
-        ShareAction::Add { folder, name, with, with_all, nobody, allow_home } => {
+        ShareAction::Add { folder, name, with, with_all, nobody, drop, no_drop, max_size, allow_home } => {
             let name = name_of(&folder, name.as_deref())?;
             let is_same = |share: &Share| share.name.as_str().eq_ignore_ascii_case(name.as_str());
             let before = engine.shares()?.into_iter().find(is_same);
+            let drop_before = before.as_ref().and_then(|share| share.drop);
+            let drop_box = match drop_before.unwrap_or_default() {
+                _ if no_drop => None,
+                before if drop || drop_before.is_some() => {
+                    Some(DropBox { bytes_max: max_size.map_or(before.bytes_max, |SizeArg(size)| size) })
+                }
+                _ if max_size.is_some() => {
+                    return Err(Refusal::usage(format!("{} is no drop box.", for_terminal(name.as_str())))
+                        .advise("--max-size goes with --drop.")
+                        .into());
+                }
+                _ => None,
+            };
             let with = match (with_all, before) {
                 (true, _) => SharedWith::All,
                 // Nothing is said about devices: those that may read it stay.
@@ -29,7 +42,7 @@ pub(crate) fn run(engine: &Engine, args: ShareArgs) -> Result<Exit> {
                     SharedWith::Devices { devices: ids.collect::<Result<_>>()? }
                 }
             };
-            engine.share(&folder, &name, &with, allow_home)?;
+            engine.share_as(&folder, &name, &with, drop_box, allow_home)?;
             let share = engine.shares()?.into_iter().find(|share| share.name == name);
             let share = share.ok_or(Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() }))?;
             out.event(&Event::Share(&share));
@@ -40,6 +53,11 @@ pub(crate) fn run(engine: &Engine, args: ShareArgs) -> Result<Exit> {
                     out.say(format_args!("{folder} is shared as {name}, with no device yet. Name devices with --with."))
                 }
                 with => out.say(format_args!("{folder} is shared as {name} with {}.", readers(with, &devices))),
+            }
+            if let Some(DropBox { bytes_max }) = share.drop {
+                let size =
+                    bytes_max.map_or_else(String::new, |size| format!(", up to {}", sentences::figures::bytes(size)));
+                out.say(format_args!("It is a drop box: these devices may also send into it{size}, without asking."));
             }
         }
         ShareAction::List => list(engine, &out)?,
@@ -75,9 +93,13 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
         return Ok(());
     }
     let devices = engine.devices()?;
-    let rows = shares.iter().map(|Share { name, folder, with, unavailable }| {
-        let state =
-            unavailable.map_or_else(String::new, |why| format!("unavailable: {}", sentences::share_trouble(why)));
+    let rows = shares.iter().map(|Share { name, folder, with, drop, unavailable }| {
+        let drop = drop.map(|drop| match drop.bytes_max {
+            None => "drop box".to_owned(),
+            Some(size) => format!("drop box, up to {}", sentences::figures::bytes(size)),
+        });
+        let unavailable = unavailable.map(|why| format!("unavailable: {}", sentences::share_trouble(why)));
+        let state = drop.into_iter().chain(unavailable).collect::<Vec<_>>().join("; ");
         [for_terminal(name.as_str()), readers(with, &devices), for_terminal(folder), state]
     });
     let heading = ["NAME", "WITH", "FOLDER", ""].map(str::to_owned);

@@ -37,6 +37,7 @@ fn offered(asked_because: Option<AskedBecause>) -> Offer {
         bytes_so_far: u64::MAX,
         totals_final: false,
         destination: "/in".into(),
+        in_share: Some(HOSTILE.into()),
         is_home: false,
         free_space: None,
         asked_because,

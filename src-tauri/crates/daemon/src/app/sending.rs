@@ -5,7 +5,7 @@ mod queue;
 use std::sync::Arc;
 
 use ringway_engine::selection::to_line;
-use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
+use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, PathInShare, Resend, SendRequest, Target};
 use ringway_model::{Compression, Delta, FailureReason, Fault, IoMode, RateLimit, Text, TlsMode};
 
 use super::choices::{Choices, Elsewhere, ToSend, left_out};
@@ -24,6 +24,9 @@ pub(crate) struct HowToSend {
     pub(crate) limit: Option<u64>,
     /// What is left out: patterns as in a .gitignore file, one a line.
     pub(crate) leave_out: String,
+    /// The place in a drop box there where it is to land, as `SHARE/PATH`; none is where that
+    /// device receives.
+    pub(crate) in_share: Option<String>,
 }
 
 /// No state of its own but the queue.
@@ -86,11 +89,14 @@ impl Sending {
             None => self.engine.settings().send_limit,
         };
         let selection = left_out::selection(&how.leave_out)?;
+        let in_share = how.in_share.as_deref().map(str::trim).filter(|place| !place.is_empty());
+        let in_share = in_share.map(|place| PathInShare::parse(place.as_bytes())).transpose()?;
         let request = SendRequest {
             sources,
             failed_before,
             selection,
             target,
+            in_share,
             code,
             tls: TlsMode::Auto,
             io: IoMode::Auto,
@@ -146,10 +152,12 @@ impl Sending {
         let id = id.parse().map_err(|_| Fault::Gone)?;
         let sent = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
         let target = self.engine.target_of(&sent)?;
-        let Resend { sources, selection, verify } = sent.resend.ok_or(Fault::TooManySent)?;
+        let Resend { sources, selection, verify, in_share } = sent.resend.ok_or(Fault::TooManySent)?;
         let lines: Vec<_> = selection.patterns.iter().map(to_line).collect();
         // A command may have had a pattern that is no text.
         let leave_out = String::from_utf8(lines.join(&b'\n')).map_err(|_| Fault::TooManySent)?;
+        let in_share = in_share.map(|place| place.shown().0.into_os_string().into_string()).transpose();
+        let in_share = in_share.map_err(|_| Fault::TooManySent)?;
         let (_, details) = self.engine.past_transfer(sent.past.number)?.ok_or(Fault::Gone)?;
         // What cannot be sent may be removed: that mends it.
         let missed = details.failures.into_iter().filter(|failure| failure.reason != FailureReason::SpecialFile);
@@ -164,7 +172,7 @@ impl Sending {
             }
             Target::Address(_) => Recipient::Typed { text: label },
         };
-        Ok(Again { chosen, target, label: shown_label, verify, leave_out })
+        Ok(Again { chosen, target, label: shown_label, verify, leave_out, in_share })
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_engine::Engine;
-use ringway_model::{Fault, Invalid, Share, ShareName, SharedWith};
+use ringway_model::{DropBox, Fault, Invalid, Share, ShareName, SharedWith};
 
 use super::choices::Choices;
 use super::listeners::Listeners;
@@ -32,6 +32,13 @@ impl Shares {
         self.engine.share(&folder, &name, with, allow_home)?;
         self.listeners.tell(AppEvent::SharesChanged);
         self.engine.shares()?.into_iter().find(|share| share.name == name).ok_or(Fault::Gone)
+    }
+
+    /// Makes a share a drop box, another one, or none.
+    pub(crate) fn set_drop(&self, name: &str, drop: Option<DropBox>) -> Result<(), Fault> {
+        self.engine.set_drop(&known(name)?, drop)?;
+        self.listeners.tell(AppEvent::SharesChanged);
+        Ok(())
     }
 
     /// Shares the folders of a choice that a person made just now. One folder may be given a name;

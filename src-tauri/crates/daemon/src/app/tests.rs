@@ -30,7 +30,7 @@ use crate::app::{App, HowToSend, Listener};
 use crate::dto::{AppEvent, Left, Listening, Moving, Recipient, Sent, SettingsChange};
 
 /// As most tests send: read back there.
-const VERIFIED: HowToSend = HowToSend { verify: true, limit: None, leave_out: String::new() };
+const VERIFIED: HowToSend = HowToSend { verify: true, limit: None, leave_out: String::new(), in_share: None };
 
 struct Machine {
     app: App,

@@ -15,8 +15,8 @@
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
     pub(crate) use ringway_model::{
-        Consent, Difference, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery, SettingsInForce,
-        Share, SharedWith, ShownSize, Unfinished,
+        Consent, Difference, DropBox, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery,
+        SettingsInForce, Share, SharedWith, ShownSize, Unfinished,
     };
 
     pub(crate) use crate::dto::{
@@ -140,6 +140,9 @@ macro_rules! operations {
                     blocking |app| app.shares.set_readers(&name, &with)?;
                 /// Shares a folder no longer; its files stay.
                 RemoveShare remove_share(name: String) -> () = blocking |app| app.shares.remove(&name)?;
+                /// Makes a share a drop box, into which its devices may also send, or none.
+                SetDropBox set_drop_box(name: String, drop: Option<DropBox>) -> () =
+                    blocking |app| app.shares.set_drop(&name, drop)?;
                 /// Lists the shares of a paired device, or what is in a folder of one, for this
                 /// client. What it has listed before is given up. The answer is the listing's
                 /// number.
@@ -195,7 +198,7 @@ macro_rules! operations {
                 /// Sends a choice, `limit` bytes/s at most if that is not what the settings say,
                 /// without what the patterns leave out: one a line, as in a .gitignore file.
                 /// `confirmed` is a new target that a person confirmed in a dialog that no page
-                /// draws.
+                /// draws. `in_share` is the place in a drop box there, as `SHARE/PATH`.
                 Send send(
                     chosen: u32,
                     target: Recipient,
@@ -203,10 +206,11 @@ macro_rules! operations {
                     verify: bool,
                     limit: Option<u64>,
                     leave_out: String,
+                    in_share: Option<String>,
                     confirmed: Option<String>
                 ) -> Sent = task |shared| {
                         let (app, target) = (shared.app.clone(), shared.app.sending.target(&target).await?);
-                        let how = HowToSend { verify, limit, leave_out };
+                        let how = HowToSend { verify, limit, leave_out, in_share };
                         aside(move || app.sending.send(chosen, target, code, how, confirmed.as_deref())).await?
                     };
                 /// The folder in which a picker for the folder of copies begins.

@@ -10,7 +10,7 @@ pub use crate::dto::GivenPath;
 use crate::dto::{AppEvent, Update};
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 15;
+pub const PROTOCOL: u32 = 16;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces
 /// ([`Call::Gather`]).
@@ -52,7 +52,8 @@ macro_rules! page_fields {
 }
 
 page_fields!(
-    bool, u16, u32, u64, String, Consent, OnCancel, OnConflict, OnExisting, PastQuery, Recipient, SharedWith, ShownSize
+    bool, u16, u32, u64, String, Consent, DropBox, OnCancel, OnConflict, OnExisting, PastQuery, Recipient, SharedWith,
+    ShownSize
 );
 
 // What a path in another device's share says, that device looks at.
@@ -173,7 +174,7 @@ mod tests {
     fn lines_look_as_they_are_written_down() {
         let request = |text: &str| serde_json::from_str::<Request>(text);
         assert!(matches!(request(r#"{"number":1,"call":"start"}"#), Ok(Request { number: 1, call: Call::Start })));
-        let send = r#"{"number":2,"call":{"send":{"chosen":3,"target":{"to":"typed","text":"lab"},"code":null,"verify":true,"limit":null,"leaveOut":"","confirmed":null}}}"#;
+        let send = r#"{"number":2,"call":{"send":{"chosen":3,"target":{"to":"typed","text":"lab"},"code":null,"verify":true,"limit":null,"leaveOut":"","inShare":null,"confirmed":null}}}"#;
         assert_eq!(serde_json::to_string(&request(send).unwrap()).unwrap(), send);
         for bad in [
             "",
@@ -204,7 +205,7 @@ mod tests {
         r#""start""#,
         r#"{"gather":{"paths":["/etc"]}}"#,
         r#"{"choose":{"paths":["/etc"]}}"#,
-        r#"{"send":{"chosen":1,"target":{"to":"typed","text":"a"},"code":null,"verify":true,"limit":null,"leaveOut":"","confirmed":"a"}}"#,
+        r#"{"send":{"chosen":1,"target":{"to":"typed","text":"a"},"code":null,"verify":true,"limit":null,"leaveOut":"","inShare":null,"confirmed":"a"}}"#,
         r#"{"pickCopyFolder":{"folder":"/etc"}}"#,
         r#""copyFolderPicked""#,
         r#"{"arrivedFolder":{"id":"a"}}"#,

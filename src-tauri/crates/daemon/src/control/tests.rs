@@ -91,6 +91,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
             None,
             "*.tmp".into(),
             None,
+            None,
         )
         .await
         .unwrap();

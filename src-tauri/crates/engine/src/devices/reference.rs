@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use ringway_model::{Fault, Invalid, PathText, ShareName};
 use ringway_wire::RelPath;
+use ringway_wire::control::InShare;
 use ringway_wire::limits::PATH_MAX;
 
 /// The longest that is looked at: a path, and a device's and a share's name.
@@ -53,6 +54,11 @@ impl PathInShare {
     pub fn path(&self) -> RelPath<'_> {
         // It was checked when it was read.
         RelPath::new(&self.path).unwrap_or(RelPath::ROOT)
+    }
+
+    /// The same, as an offer names where it is to land.
+    pub(crate) fn place(&self) -> InShare {
+        InShare { share: self.share.clone(), path: self.path.clone() }
     }
 
     /// What it is called where it arrives: the last name of the path, or the share's.
@@ -108,7 +114,11 @@ impl PathInShare {
         typed
     }
 
-    pub(crate) fn parse(typed: &[u8]) -> Result<Self, Fault> {
+    /// Reads `SHARE` or `SHARE/PATH`.
+    ///
+    /// # Errors
+    /// As [`Reference::parse`].
+    pub fn parse(typed: &[u8]) -> Result<Self, Fault> {
         let bad = || Fault::Invalid(Invalid::ShareReference);
         let (share, path) = match typed.iter().position(|byte| *byte == b'/') {
             Some(at) => (&typed[..at], Some(&typed[at + 1..])),

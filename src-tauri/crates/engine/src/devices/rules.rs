@@ -2,7 +2,7 @@
 //! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
-use ringway_model::{AskedBecause, Consent, DeviceRule};
+use ringway_model::{AskedBecause, Consent, DeviceRule, DropBox, IntoHome};
 use rustix::fs::{Access, access};
 
 /// What a rule looks at of an offer.
@@ -70,6 +70,16 @@ impl Decision {
             Self::Accept { .. } | Self::Decline => None,
         }
     }
+}
+
+/// The rule for what a device sends into a drop box: the person who made that has accepted it, up
+/// to a size. A device whose offers are refused sends nothing there either.
+pub(crate) fn of_drop_box(rule: &DeviceRule, drop: DropBox, folder: PathBuf) -> DeviceRule {
+    let consent = match rule.consent {
+        Consent::Refuse => Consent::Refuse,
+        Consent::Ask | Consent::Accept => Consent::Accept,
+    };
+    DeviceRule { consent, folder: Some(folder.into()), bytes_max: drop.bytes_max, into_home: IntoHome::Refuse }
 }
 
 /// Whether a rule's folder can be received into. It is not made: on a disk that is not mounted it
@@ -144,6 +154,23 @@ mod tests {
         assert_eq!(Decision::of(&into(Consent::Ask), &gone), asked);
         assert_eq!(Decision::of(&into(Consent::Refuse), &gone), Decision::Decline);
         assert_eq!(Decision::of(&into(Consent::Accept), &offered(10, true)), UP_TO_10);
+    }
+
+    #[test]
+    fn a_drop_box_takes_up_to_its_size_whatever_the_rule_says_but_refusal() {
+        let of = |consent, rule_max, drop_max| {
+            let drop = DropBox { bytes_max: drop_max };
+            of_drop_box(&rule(consent, rule_max), drop, "/srv/inbox".into())
+        };
+        for consent in [Consent::Ask, Consent::Accept] {
+            let up_to_10 = of(consent, Some(5), Some(10));
+            assert_eq!(Decision::of(&up_to_10, &offered(10, true)), UP_TO_10);
+            assert_eq!(Decision::of(&up_to_10, &offered(11, true)), MORE_THAN_10);
+            let again = Offered { stopped_at: Some(10), ..offered(1, true) };
+            assert_eq!(Decision::of(&up_to_10, &again), MORE_THAN_10);
+            assert_eq!(Decision::of(&of(consent, Some(5), None), &offered(u64::MAX, true)), ANYTHING);
+        }
+        assert_eq!(Decision::of(&of(Consent::Refuse, None, None), &offered(1, true)), Decision::Decline);
     }
 
     #[test]

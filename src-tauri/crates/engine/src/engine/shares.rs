@@ -1,7 +1,7 @@
 //! Sharing folders with paired devices.
 use std::path::Path;
 
-use ringway_model::{Fault, Invalid, Operation, Share, ShareName, SharedWith};
+use ringway_model::{DeviceId, DropBox, Fault, Invalid, Operation, Share, ShareName, SharedWith};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
@@ -22,14 +22,50 @@ impl Engine {
         self.shared.shares()
     }
 
+    /// The names of the shares that a device may read, and whether it may also send into each; none
+    /// of them is opened.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn shares_with(&self, device: DeviceId) -> Result<Vec<(ShareName, bool)>, Fault> {
+        let all = self.shared.store.shares()?.into_iter();
+        Ok(all.filter(|share| share.with.has(device)).map(|share| (share.name, share.drop.is_some())).collect())
+    }
+
     /// Shares a folder under a name with some paired devices. The same folder under the same name
-    /// is shared with these devices instead of those before. With `allow_home` it may be a home
-    /// folder, or contain one.
+    /// is shared with these devices instead of those before, and stays a drop box if it is one.
+    /// With `allow_home` it may be a home folder, or contain one.
     ///
     /// # Errors
     /// A folder that cannot be opened, that is Ringway's own, or a home that is not allowed; a name
     /// that another folder has; a device that is not paired.
     pub fn share(&self, folder: &Path, name: &ShareName, with: &SharedWith, allow_home: bool) -> Result<(), Fault> {
+        self.share_by(folder, name, (with, None), allow_home)
+    }
+
+    /// The same, and says whether these devices may also send into it. A drop box cannot be a home
+    /// folder or contain one.
+    ///
+    /// # Errors
+    /// As [`share`](Self::share); [`Invalid::DropInHome`]; a size that is none.
+    pub fn share_as(
+        &self,
+        folder: &Path,
+        name: &ShareName,
+        with: &SharedWith,
+        drop: Option<DropBox>,
+        allow_home: bool,
+    ) -> Result<(), Fault> {
+        self.share_by(folder, name, (with, Some(drop)), allow_home)
+    }
+
+    fn share_by(
+        &self,
+        folder: &Path,
+        name: &ShareName,
+        (with, drop): (&SharedWith, Option<Option<DropBox>>),
+        allow_home: bool,
+    ) -> Result<(), Fault> {
         let at = |source| Fault::path(folder, Operation::Open, source);
         let folder = std::path::absolute(folder).map_err(at)?;
         let dir = Dir::open(&folder).map_err(at)?;
@@ -39,11 +75,39 @@ impl Engine {
         if own_folders::make(&self.shared.paths)?.contain(&dir).map_err(at)? {
             return Err(Fault::Invalid(Invalid::SharedOwnFolder { folder: folder.into() }));
         }
-        if !allow_home && shows_a_home(&dir).map_err(at)? {
-            return Err(Fault::Invalid(Invalid::SharedHomeFolder { folder: folder.into() }));
+        let drops = match drop {
+            Some(drop) => drop,
+            None => self.shared.store.share(name)?.and_then(|before| before.drop),
+        };
+        drops.map_or(Ok(()), |drop| drop.check())?;
+        match shows_a_home(&dir).map_err(at)? {
+            true if drops.is_some() => return Err(Fault::Invalid(Invalid::DropInHome { folder: folder.into() })),
+            true if !allow_home => return Err(Fault::Invalid(Invalid::SharedHomeFolder { folder: folder.into() })),
+            _ => {}
         }
         let shared = SharedFolder::of(&folder, &dir).map_err(at)?;
-        self.shared.store.add_share(name, &shared, with)?;
+        self.shared.store.add_share(name, &shared, with, drop)?;
+        self.shared.changes.changed();
+        Ok(())
+    }
+
+    /// Makes a share a drop box, into which its devices may also send, another one, or none. What
+    /// is sent into it ends where it is none from then on, as by [`unshare`](Self::unshare).
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownShare`], [`Invalid::DropInHome`]; a size that is none.
+    pub fn set_drop(&self, name: &ShareName, drop: Option<DropBox>) -> Result<(), Fault> {
+        let unknown = || Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() });
+        drop.map_or(Ok(()), |drop| drop.check())?;
+        let folder = self.shared.store.share(name)?.ok_or_else(unknown)?.shared.folder;
+        // What is not there now is looked at when something is to land in it.
+        let is_home = || Dir::open(&folder).and_then(|dir| shows_a_home(&dir)).unwrap_or(false);
+        if drop.is_some() && is_home() {
+            return Err(Fault::Invalid(Invalid::DropInHome { folder: folder.into() }));
+        }
+        if !self.shared.store.set_drop(name, drop)? {
+            return Err(unknown());
+        }
         self.shared.changes.changed();
         Ok(())
     }
@@ -55,7 +119,7 @@ impl Engine {
     pub fn set_readers(&self, name: &ShareName, with: &SharedWith) -> Result<(), Fault> {
         let unknown = || Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() });
         let share = self.shared.store.share(name)?.ok_or_else(unknown)?;
-        self.shared.store.add_share(&share.name, &share.shared, with)?;
+        self.shared.store.add_share(&share.name, &share.shared, with, None)?;
         self.shared.changes.changed();
         Ok(())
     }

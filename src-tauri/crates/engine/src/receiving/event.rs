@@ -35,7 +35,7 @@ pub enum ReceiverEvent {
     OfferReceived(IncomingOffer),
     /// A device whose rule is to refuse has offered something, and was declined. Nobody is to be
     /// bothered with it.
-    OfferRefused(Offer),
+    OfferRefused(Box<Offer>),
     /// An offer was withdrawn before it was answered.
     OfferWithdrawn(TransferKey),
     /// The rule of its device, which was changed, answers an offer that waited: it comes once more,
@@ -50,7 +50,8 @@ pub enum ReceiverEvent {
 /// Puts into the history that nobody answered an offer, so that a person who returns learns of it.
 /// A failure to write that is ignored, since the offer is over.
 pub(crate) fn keep_unanswered(offer: &Offer, store: &Arc<Store>) {
-    let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None, reget: None };
+    let (store, in_share) = (Arc::clone(store), offer.in_share.clone());
+    let record = Record { store, target: None, paths: Vec::new(), in_share, resend: None, reget: None };
     let counts = Counts { bytes: offer.bytes_so_far, ..Counts::default() };
     let report = Report { counts, ..Report::new(Outcome::Failed(Fault::Unanswered), SystemTime::now()) };
     let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);

@@ -48,7 +48,7 @@ pub(crate) struct Listening {
     pub(crate) handshakes: Handshakes,
     /// Offers of each device that a person is asked about.
     pub(crate) offers_in_vain: TokenBuckets,
-    /// Requests of each device for entries of shares.
+    /// Requests of each device for entries of shares, and its offers into drop boxes.
     pub(crate) requests_for_shares: TokenBuckets,
     /// How often the program is told that an offer of a device was refused.
     pub(crate) refusals_told: TokenBuckets,

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_link::session::Session;
-use ringway_model::{Consent, DeclineReason, Device, DeviceRule, Fault, IntoHome, Offer, PathText, Side, TransferId};
+use ringway_model::{
+    Consent, DeclineReason, DeviceRule, Fault, IntoHome, Offer, OnConflict, PathText, Side, TransferId,
+};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::OfferedNames;
@@ -25,12 +27,13 @@ use super::listening::Listening;
 use super::listing::{Listing, UntilAnswered, is_offered};
 use super::queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use super::renewals::{Met, Renewed};
+use super::taking::NotTaken;
 use super::visitor::Visitor;
 use crate::admission::Origin;
 use crate::admission::boot_ms;
 use crate::devices::rules::{Decision, Offered, is_usable};
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
-use crate::shared::is_home;
+use crate::shared::{DropPlace, is_home};
 use crate::store::look_alike;
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::Transfer;
@@ -44,7 +47,11 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
         return refuse(&listening, visitor).await;
     }
     let under_way = listening.queue.offered();
-    let attempt = AttemptKey::new(&visitor.device.id.0, &visitor.names);
+    if let Err(why) = look_at_share(&listening, &mut visitor).await {
+        why.tell(&mut visitor.session);
+        return visitor.into_session().close().await;
+    }
+    let attempt = visitor.attempt();
     listening.listeners.renewals.only_of(visitor.device.id, visitor.pairing);
     listening.listeners.renewals.only_by(visitor.device.id, &visitor.device.rule);
     let meet = |visitor: &Visitor| listening.listeners.renewals.meet(visitor.device.id, &visitor.offer, attempt);
@@ -63,7 +70,8 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
             Entered::Full => return decline(visitor.into_session(), listening.queue.why_none()).await,
         };
         // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
-        if let Err(why) = Acceptance::Person.check(&listening.shared, &mut visitor.device) {
+        let grant = visitor.grant();
+        if let Err(why) = Acceptance::Person.check(&listening.shared, &mut visitor.device, grant) {
             why.tell(&mut visitor.session);
             return visitor.into_session().close().await;
         }
@@ -86,9 +94,24 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     }
 }
 
+/// Looks at the place that an offer names, if it names one.
+async fn look_at_share(listening: &Listening, visitor: &mut Visitor) -> Result<(), NotTaken> {
+    let Some(wanted) = visitor.offer.in_share.clone() else { return Ok(()) };
+    let (device, now_ms) = (Origin::Device(visitor.device.id), boot_ms());
+    if !listening.requests_for_shares.take(device, now_ms) {
+        let wait_ms = u32::try_from(listening.requests_for_shares.wait_ms(device, now_ms)).unwrap_or(u32::MAX);
+        return Err(NotTaken::Declined(DeclineReason::TooManyOffers { wait_ms }));
+    }
+    let (shared, of) = (Arc::clone(&listening.shared), (visitor.device.id, visitor.pairing));
+    let looking = tokio::task::spawn_blocking(move || shared.drop_place(of, &wanted));
+    let place = looking.await.expect("looking at a share does not panic").map_err(NotTaken::NoPlace)?;
+    visitor.drop = Some(place);
+    Ok(())
+}
+
 fn claim(visitor: &Visitor, resumes: bool) -> Claim {
     let Visitor { device, names, .. } = visitor;
-    let has_rule = device.rule.consent == Consent::Accept;
+    let has_rule = visitor.rule().consent == Consent::Accept;
     Claim { device: device.id, has_rule, resumes, names: names.held_bytes() }
 }
 
@@ -103,8 +126,9 @@ async fn wait(
     mut waiting: Waiting,
     (acceptance, transfer): (Acceptance, Option<&Transfer>),
 ) -> Result<Place, Fault> {
+    let grant = visitor.grant();
     let Visitor { session, offer, device, pairing, .. } = visitor;
-    let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing));
+    let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing), grant);
     let stopped = async {
         match transfer {
             Some(transfer) => transfer.cancelled().await,
@@ -170,7 +194,7 @@ async fn wait(
 async fn refuse(listening: &Listening, visitor: Visitor) {
     if listening.refusals_told.take(Origin::Device(visitor.device.id), boot_ms()) {
         let summary = summary(listening, &visitor, &Decision::Decline, None);
-        listening.tell(ReceiverEvent::OfferRefused(summary)).await;
+        listening.tell(ReceiverEvent::OfferRefused(Box::new(summary))).await;
     }
     decline(visitor.into_session(), DeclineReason::ByChoice).await;
 }
@@ -196,7 +220,7 @@ async fn ask(
     // While it waits, for its rule to be clear or for an answer. Without one the rule looks at what
     // is known by now.
     let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
-    let mut landing = Landing::of(&listening, &visitor.device);
+    let mut landing = Landing::of(&listening, &visitor);
     let listing = UntilAnswered(Listing::new(&listening.shared, &listening.listings, listening.confinement.is_ok()));
     let lacks_folder = landing.lacks_folder.take();
     let Some(decision) = ruled(&mut visitor, &listing.0, stopped_at, (lacks_folder, share.is_some())).await else {
@@ -226,6 +250,7 @@ async fn ask(
     };
     let mut shown = tell(&listening, &visitor, (&listing.0, decision), landing.folder.take()).await;
     let (mut options, done) = loop {
+        let grant = visitor.grant();
         let Visitor { session, device, pairing, offer, names, .. } = &mut visitor;
         let changed = async {
             match acceptance {
@@ -233,7 +258,7 @@ async fn ask(
                 Acceptance::Rule => std::future::pending().await,
             }
         };
-        let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing));
+        let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing), grant);
         let listed = (&listing.0, &**names);
         let rule = match decide(&listening, session, (&mut shown, listed), taken_back, changed).await {
             Decided::Yes(options, done) => break (options, done),
@@ -255,14 +280,23 @@ async fn ask(
     };
     drop(listing);
     let summary = Arc::clone(&shown.summary);
-    let Visitor { device, offer, .. } = &mut visitor;
     if share.is_some() {
-        listening.offers_in_vain.refund(Origin::Device(device.id));
+        listening.offers_in_vain.refund(Origin::Device(visitor.device.id));
     }
     drop(share);
     if let Some(chosen) = &options.destination {
         listening.shared.places.choose(chosen);
+        visitor.drop = None;
     }
+    if let (Some(place), Acceptance::Rule) = (&visitor.drop, acceptance) {
+        // Whatever program listens: nobody was asked whether something may be replaced.
+        options = AcceptOptions {
+            bytes_max: place.drop.bytes_max,
+            on_conflict: OnConflict::RenameTop,
+            ..AcceptOptions::default()
+        };
+    }
+    let Visitor { offer, .. } = &mut visitor;
     {
         let summary = summary.lock();
         offer.so_far =
@@ -277,10 +311,10 @@ async fn ask(
 
 /// What the device's rule makes of the offer as it is known now, and where that lets it land.
 fn decided_now(listening: &Listening, visitor: &Visitor, stopped_at: Option<u64>) -> (Landing, Decision) {
-    let mut landing = Landing::of(listening, &visitor.device);
+    let mut landing = Landing::of(listening, visitor);
     let Totals { bytes, complete, .. } = visitor.offer.so_far;
     let offered = Offered { bytes, is_final: complete, lacks_folder: landing.lacks_folder.take(), stopped_at };
-    let decision = Decision::of(&visitor.device.rule, &offered);
+    let decision = Decision::of(&visitor.rule(), &offered);
     (landing, decision)
 }
 
@@ -328,8 +362,13 @@ struct Landing {
 }
 
 impl Landing {
-    fn of(listening: &Listening, device: &Device) -> Self {
-        let DeviceRule { folder, into_home, .. } = &device.rule;
+    fn of(listening: &Listening, visitor: &Visitor) -> Self {
+        let DeviceRule { folder, into_home, .. } = &visitor.rule();
+        // It was looked at, and is opened in a way of its own.
+        if visitor.drop.is_some() {
+            let folder = folder.as_deref().map(Path::to_owned);
+            return Self { folder, into_home: *into_home, lacks_folder: None };
+        }
         let chosen = folder.as_deref().map(Path::to_owned).filter(|_| listening.landing().rule_folders);
         let is_there = |folder: &Path| listening.shared.expect(folder).is_there(folder);
         let will_do = |folder: &Path| {
@@ -384,7 +423,8 @@ async fn begin(
             return decline(visitor.into_session(), why).await;
         }
     };
-    let checked = acceptance.check(&listening.shared, &mut visitor.device);
+    let grant = visitor.grant();
+    let checked = acceptance.check(&listening.shared, &mut visitor.device, grant);
     drop(under_way);
     let opened = match checked {
         Ok(()) => accepted.open(visitor).await,
@@ -421,7 +461,8 @@ async fn ruled(
     stopped_at: Option<u64>,
     (lacks_folder, may_wait): (Option<PathBuf>, bool),
 ) -> Option<Decision> {
-    let Visitor { session, device: Device { rule, .. }, offer, names, .. } = visitor;
+    let rule = &visitor.rule();
+    let Visitor { session, offer, names, .. } = visitor;
     let late = sleep(RULE_WAIT_MAX);
     tokio::pin!(late);
     loop {
@@ -470,6 +511,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: &Decision, folder
         is_home: is_home(&destination),
         free_space: free_space::look(&destination),
         destination: destination.into(),
+        in_share: visitor.drop.as_ref().map(DropPlace::shown),
         asked_because: decision.asked_because().cloned(),
         comparison: None,
     }

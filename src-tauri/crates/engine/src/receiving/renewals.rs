@@ -226,7 +226,10 @@ mod tests {
         names.iter().for_each(|name| offered.push(Name::new(name).unwrap()).unwrap());
         let attempt = AttemptKey::new(&LAPTOP.0, &offered);
         let so_far = Totals::default();
-        (Offer { transfer: [number; 16], names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 60 }, attempt)
+        let transfer = [number; 16];
+        let offer =
+            Offer { transfer, names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 60, in_share: None };
+        (offer, attempt)
     }
 
     fn meet(renewals: &Renewals, from: DeviceId, number: u8, name: &str) -> &'static str {

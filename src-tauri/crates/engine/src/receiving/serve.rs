@@ -213,7 +213,8 @@ impl Visit {
                 drop(slot);
                 let FromKnown { device, pairing, offer, names, arrival } = *offered;
                 let (listening, names) = (Arc::clone(&self.listening), Arc::new(names));
-                offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival }).await;
+                offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival, drop: None })
+                    .await;
                 Ok(())
             }
             Ok(Welcomed::Getting(asked)) => {

@@ -6,6 +6,7 @@ mod outside;
 mod silence;
 
 use std::ffi::OsString;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use std::time::Duration;
 
 use ringway_link::session::Session;
 use ringway_model::{DeclineReason, Device, Fault, FreeSpace, Outage, PathTaken, Shortage, Side, TransferId};
+use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::free_space::{self, Rest, is_full_errno};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use ringway_tree::receive::{Allowance, Asked, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
-use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
+use ringway_wire::control::{Cancel, GetRefusal, Offer, Receipt, Wanted};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -29,7 +31,7 @@ use crate::local::own_folders;
 use crate::receiving::listeners::OpenDoor;
 use crate::receiving::renewals::Renewed;
 use crate::send::lanes::Admitted;
-use crate::shared::Shared;
+use crate::shared::{DropPlace, Shared};
 use crate::store::PairingNumber;
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::{Arrived, Transfer};
@@ -66,15 +68,36 @@ pub(super) struct Taking {
     pub(super) destination: PathBuf,
     /// What is to be there, in each of its sessions.
     pub(super) expected: Expected,
+    /// Where in a drop box it lands: opened from there in each session, and as long as that is one.
+    pub(super) drop: Option<DropPlace>,
     /// All its top-level names: each session has the same, and they are held once.
     pub(super) names: Arc<OfferedNames>,
     /// What may come in all its sessions together.
     pub(super) allowance: Option<Arc<Allowance>>,
+    /// A person here asked for it: what came of it stays, whatever the other end says.
+    pub(super) keeps: bool,
     /// What of it was asked for, if not all of it.
     pub(super) asked: Option<Asked>,
     /// How long it waits for a sender that sends nothing; none for one that dials: it gives up
     /// itself.
     pub(super) timeout: Option<Duration>,
+}
+
+/// Why nothing of it is taken in, as the other end is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NotTaken {
+    Declined(DeclineReason),
+    /// It cannot land in the place that it names.
+    NoPlace(GetRefusal),
+}
+
+impl NotTaken {
+    pub(super) fn tell(self, session: &mut Session) {
+        match self {
+            Self::Declined(reason) => session.machine.decline(reason),
+            Self::NoPlace(refusal) => session.machine.refuse_get(refusal),
+        }
+    }
 }
 
 /// A destination that is open for a session.
@@ -172,14 +195,18 @@ impl Taking {
     ///
     /// # Errors
     /// Why not, and what the other end is told.
-    pub(super) async fn prepare(&self, offer: &Offer) -> Result<Prepared, (Fault, DeclineReason)> {
+    pub(super) async fn prepare(&self, offer: &Offer) -> Result<Prepared, (Fault, NotTaken)> {
         let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
-        let incoming = match self.begin(offer, answers).await {
+        let no_space = || self.refused_for_space(free_space::look(&self.destination), offer);
+        let folder = match self.open_place().await {
+            Ok(folder) => folder,
+            Err((_, GetRefusal::Path(_, errno))) if is_full_errno(Some(errno)) => return Err(no_space()),
+            Err((error, refusal)) => return Err((error, NotTaken::NoPlace(refusal))),
+        };
+        let incoming = match self.begin(offer, folder, answers).await {
             Ok(incoming) => incoming,
-            Err(Fault::Path { source, .. }) if is_full_errno(source.errno) => {
-                return Err(self.refused_for_space(free_space::look(&self.destination), offer));
-            }
-            Err(error) => return Err((error, DeclineReason::NotWritable)),
+            Err(Fault::Path { source, .. }) if is_full_errno(source.errno) => return Err(no_space()),
+            Err(error) => return Err((error, NotTaken::Declined(DeclineReason::NotWritable))),
         };
         let free_space = self.space_for_all(&incoming);
         if free_space.is_some_and(|free| free.free_bytes < offer.so_far.bytes) {
@@ -188,6 +215,19 @@ impl Taking {
             return Err(self.refused_for_space(free_space, offer));
         }
         Ok(Prepared { incoming, to_answer, free_space })
+    }
+
+    /// Opens its place in a drop box, with the folders on the way that are missing; none where it
+    /// lands elsewhere.
+    async fn open_place(&self) -> Result<Option<Dir>, (Fault, GetRefusal)> {
+        let Some(place) = self.drop.clone() else { return Ok(None) };
+        let shared = Arc::clone(&self.site.shared);
+        let opening = tokio::task::spawn_blocking(move || {
+            // It is there once it was made.
+            let opened = shared.open_drop(&place, true).and_then(|folder| folder.ok_or(GetRefusal::NoShare));
+            opened.map(Some).map_err(|refusal| (place.fault(refusal), refusal))
+        });
+        opening.await.expect("opening a share does not panic")
     }
 
     /// What there is room for, where what is offered needs all the room that it is long: nothing of
@@ -200,7 +240,7 @@ impl Taking {
             .filter(|free| free.is_exact)
     }
 
-    fn refused_for_space(&self, free_space: Option<FreeSpace>, offer: &Offer) -> (Fault, DeclineReason) {
+    fn refused_for_space(&self, free_space: Option<FreeSpace>, offer: &Offer) -> (Fault, NotTaken) {
         let rest = {
             let mut figures = self.transfer.figures();
             figures.found(offer.so_far);
@@ -208,7 +248,7 @@ impl Taking {
         };
         let reason =
             DeclineReason::NoRoom(free_space.map(|free| free_space::shortage(&free, rest)).unwrap_or_default());
-        (Fault::Declined(reason), reason)
+        (Fault::Declined(reason), NotTaken::Declined(reason))
     }
 
     /// Receives what comes in one session, after `earlier` ones.
@@ -286,6 +326,10 @@ impl Taking {
         let heard = tokio::spawn(session.close_heard());
         // Who breaks the rules of a transfer does not continue it, nor does who stops it and says
         // that nothing is to be kept.
+        let error = match error {
+            Fault::Cancelled { by: Side::There, .. } if self.keeps => Fault::Cancelled { by: Side::There, kept: true },
+            error => error,
+        };
         let keep = outage.is_some() || !matches!(error, Fault::Cancelled { kept: false, .. } | Fault::Protocol { .. });
         job.abandon(keep).await;
         self.note_made(&incoming);
@@ -325,7 +369,13 @@ impl Taking {
         Whole { arrived, receipt }
     }
 
-    async fn begin(&self, offer: &Offer, answers: mpsc::Sender<Wanted>) -> Result<Arc<Incoming>, Fault> {
+    /// Begins in `folder` where that is open already.
+    async fn begin(
+        &self,
+        offer: &Offer,
+        folder: Option<Dir>,
+        answers: mpsc::Sender<Wanted>,
+    ) -> Result<Arc<Incoming>, Fault> {
         let destination = self.destination.clone();
         let Device { id: from, name, .. } = self.from.clone();
         let outside = Outside::new();
@@ -379,7 +429,11 @@ impl Taking {
             let _ = std::path::absolute(&options.destination).map(|folder| shared.store.note_begun(&folder));
             let options =
                 DestinationOptions { own: own_folders::make(&shared.paths)?, homes: Homes::known(), ..options };
-            if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) }
+            match folder {
+                Some(folder) => Incoming::begin_in(folder.into(), options, confined),
+                None if confined => Incoming::begin_confined(options),
+                None => Incoming::begin(options),
+            }
         };
         let beginning = tokio::task::spawn_blocking(|| on_its_own("ringway-begin", begin));
         beginning.await.expect("opening a destination does not panic")
@@ -407,8 +461,16 @@ impl Taking {
     pub(super) async fn has_space(&self, before: Option<FreeSpace>) -> bool {
         let rest @ Rest { bytes, .. } = self.transfer.figures().rest();
         let probe = format!("{PROBE_PREFIX}{}", self.transfer.id()).into_bytes();
-        let destination = self.destination.clone();
+        let (destination, drop, shared) = (self.destination.clone(), self.drop.clone(), Arc::clone(&self.site.shared));
         let asked = tokio::task::spawn_blocking(move || {
+            // By its descriptor: its path may lead elsewhere by now.
+            let opened = match drop.map(|place| shared.open_drop(&place, false)) {
+                None => None,
+                Some(Ok(Some(folder))) => Some(folder),
+                Some(_) => return true,
+            };
+            let by_descriptor = |folder: &Dir| format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()).into();
+            let destination = opened.as_ref().map_or(destination, by_descriptor);
             let figures = free_space::look(&destination).zip(before);
             // A destination that cannot be examined fails when the transfer begins there.
             figures.is_none_or(|(now, before)| free_space::may_resume(&now, rest, &before))

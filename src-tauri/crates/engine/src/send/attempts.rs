@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use super::lanes::{LaneOpener, LaneOrigin};
 use super::reach::reach;
 use super::{Job, goodbye};
+use crate::devices::reference::PathInShare;
 use crate::devices::target::{Address, Target};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::reach::connect::Destination;
@@ -111,6 +112,8 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
             Err(error @ Fault::Declined(DeclineReason::TooManyOffers { .. })) => error,
+            // What was asked for goes on with something that a person there has paused.
+            Err(error @ Fault::Declined(DeclineReason::Paused)) if transfer.is_got() => error,
             Err(error @ Fault::Declined(DeclineReason::Busy)) if transfer.figures().was_turned_away() => error,
             ended => return ended,
         };
@@ -303,6 +306,7 @@ impl Attempt for Sending<'_> {
             clocks: Clocks::default(),
             compression: request.compression,
             verify: request.verify,
+            in_share: request.in_share.as_ref().map(PathInShare::place),
             packed: Arc::clone(&self.packed),
             relay: Arc::default(),
             lanes_max: lanes.unwrap_or(LANES_MAX).min(ForSending::here().lanes),

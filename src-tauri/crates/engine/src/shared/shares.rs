@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ringway_model::{DeviceId, Fault, Share, ShareName, ShareThere, ShareTrouble};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
+use ringway_tree::descriptors::Shortage;
 use ringway_tree::receive::{FolderIdentity, OwnFolders};
 
 use super::Shared;
@@ -24,13 +25,22 @@ pub(crate) struct OpenedShare {
     pub(crate) grant: Grant,
 }
 
-/// The right of one pairing with a device to read one share. It ends with the share, the pairing,
-/// or the device's name in the share's list.
+/// The right of one pairing with a device to read one share, or to send into it. It ends with the
+/// share, the pairing, or the device's name in the share's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grant {
-    share: ShareNumber,
-    device: DeviceId,
-    pairing: PairingNumber,
+    pub(super) share: ShareNumber,
+    pub(super) device: DeviceId,
+    pub(super) pairing: PairingNumber,
+    pub(super) right: Right,
+}
+
+/// What a grant allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Right {
+    Read,
+    /// It also ends when the share is no drop box any more, or the device's rule is to refuse.
+    Drop,
 }
 
 impl Shared {
@@ -45,12 +55,18 @@ impl Shared {
         // First: a device that is forgotten from now on has another pairing.
         let pairing = self.store.pairing(device)?;
         let share = self.store.share(name)?.ok_or_else(not_shared)?;
-        let grant = Grant { share: share.number, device, pairing };
+        let grant = Grant { share: share.number, device, pairing, right: Right::Read };
         if !self.holds(&grant)? {
             return Err(not_shared());
         }
         let unavailable = |trouble| Fault::ShareUnavailable { share: share.name.as_str().into(), trouble };
-        let root = open(&share.shared).map_err(unavailable)?;
+        let root = open(&share.shared).map_err(|trouble| match trouble {
+            // What this program lacks is no fault of the folder.
+            ShareTrouble::Failed if Dir::open(Path::new("/")).is_err_and(|error| error.is_of_descriptors()) => {
+                Fault::AnswerBusy
+            }
+            trouble => unavailable(trouble),
+        })?;
         let own = own_folders::make(&self.paths)?;
         // A link on its path may lead elsewhere since.
         if own.contain(&root).unwrap_or(true) {
@@ -61,7 +77,10 @@ impl Shared {
 
     /// Whether that right is in force.
     pub(crate) fn holds(&self, grant: &Grant) -> Result<bool, Fault> {
-        self.store.may_read(grant.share, grant.device, grant.pairing)
+        match grant.right {
+            Right::Read => self.store.may_read(grant.share, grant.device, grant.pairing),
+            Right::Drop => self.store.may_drop(grant.share, grant.device, grant.pairing),
+        }
     }
 
     /// Resolves when that right has ended, whichever program ended it.
@@ -80,8 +99,10 @@ impl Shared {
         let pairing = self.store.pairing(device)?;
         let mut all = Vec::new();
         for StoredShare { number, name, shared, .. } in self.store.shares()? {
-            if self.holds(&Grant { share: number, device, pairing })? {
-                all.push(ShareThere { name, unavailable: open(&shared).err() });
+            let grant = |right| Grant { share: number, device, pairing, right };
+            if self.holds(&grant(Right::Read))? {
+                let drop = self.holds(&grant(Right::Drop))?;
+                all.push(ShareThere { name, drop, unavailable: open(&shared).err() });
             }
         }
         Ok(all)
@@ -89,16 +110,16 @@ impl Shared {
 
     /// Every share, by name. It may wait for a disk.
     pub(crate) fn shares(&self) -> Result<Vec<Share>, Fault> {
-        let shown = |StoredShare { name, shared, with, .. }| {
+        let shown = |StoredShare { name, shared, with, drop, .. }| {
             let unavailable = open(&shared).err();
-            Share { name, folder: shared.folder.into(), with, unavailable }
+            Share { name, folder: shared.folder.into(), with, drop, unavailable }
         };
         Ok(self.store.shares()?.into_iter().map(shown).collect())
     }
 }
 
 /// Opens the folder that was shared, and no other one that has its path.
-fn open(shared: &SharedFolder) -> Result<Dir, ShareTrouble> {
+pub(super) fn open(shared: &SharedFolder) -> Result<Dir, ShareTrouble> {
     use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     let SharedFolder { folder, identity, mounted } = shared;
     let is_unmounted = |dir: &Dir| mounted.as_deref().is_some_and(|at| lacks_mount(dir, at));

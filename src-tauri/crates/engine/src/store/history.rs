@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_model::{
-    AuthError, DeviceId, Direction, Fault, Outcome, Past, Pattern, Report, Selection, SeriesPoint, Source, TransferId,
+    AuthError, DeviceId, Direction, Fault, Outcome, Past, PathText, Pattern, Report, Selection, SeriesPoint, Source,
+    TransferId,
 };
 
+use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 use crate::store::Store;
 pub use reget::Reget;
@@ -62,6 +64,8 @@ pub struct Resend {
     pub selection: Selection,
     /// Whether it was to be read back and compared.
     pub verify: bool,
+    /// The place in a drop box there where it was to land.
+    pub in_share: Option<PathInShare>,
 }
 
 /// Whether a selection is remembered: a list of paths is not, nor are more patterns than people
@@ -79,6 +83,8 @@ pub(crate) struct Record {
     /// Whom it was to reach, and what that was called.
     pub(crate) target: Option<(Target, String)>,
     pub(crate) paths: Vec<PathBuf>,
+    /// The place in a drop box that it was sent into, as `SHARE/PATH`.
+    pub(crate) in_share: Option<PathText>,
     /// Of a send of which all paths are remembered.
     pub(crate) resend: Option<Resend>,
     /// Of a get of which all paths are remembered.

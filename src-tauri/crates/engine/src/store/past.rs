@@ -13,6 +13,7 @@ use ringway_tree::filesystem::selection;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
+use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 use crate::store::history::{
     Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Record, Reget, Remembered, Resend,
@@ -60,6 +61,7 @@ pub(super) const SCHEMA: &str = "
         excluded     INTEGER NOT NULL DEFAULT 0,
         patterns     BLOB,
         limit_bytes_per_s INTEGER,
+        in_share     BLOB,
         acls_lost    INTEGER NOT NULL DEFAULT 0,
         reget        BLOB
     ) STRICT;
@@ -91,7 +93,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
     target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
-    patterns, limit_bytes_per_s, acls_lost, reget";
+    patterns, limit_bytes_per_s, in_share, acls_lost, reget";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -108,6 +110,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("excluded", "INTEGER NOT NULL DEFAULT 0"),
         ("patterns", "BLOB"),
         ("limit_bytes_per_s", "INTEGER"),
+        ("in_share", "BLOB"),
         ("acls_lost", "INTEGER NOT NULL DEFAULT 0"),
         ("reget", "BLOB"),
     ];
@@ -375,11 +378,11 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
             reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
-            limit_bytes_per_s, acls_lost, reget)
+            limit_bytes_per_s, in_share, acls_lost, reget)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :acls_lost, :reget)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :in_share, :acls_lost, :reget)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -424,6 +427,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":skipped_bytes": signed(counts.skipped_bytes),
             ":reused": signed(counts.reused),
             ":limit_bytes_per_s": report.limit_bytes_per_s.map(signed),
+            ":in_share": record.in_share.as_ref().map(|place| place.as_os_str().as_bytes()),
             ":acls_lost": signed(counts.acls_lost),
             ":reget": record.reget.as_ref().and_then(Reget::stored),
         },
@@ -467,6 +471,7 @@ fn words(record: &Record, ended: &Ended<'_>, paths: &[&Path]) -> String {
         .into_iter()
         .chain(peer)
         .chain(record.target.as_ref().map(|(_, label)| label.clone()))
+        .chain(record.in_share.as_ref().map(|place| place.as_os_str().to_string_lossy().into_owned()))
         .chain(paths)
         .collect();
     all.join("\n").to_lowercase()
@@ -517,7 +522,9 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
     let paths = paths(row.get(8)?);
     let (peer_id, peer) = device.zip(row.get::<_, Option<String>>(4)?).unzip();
     let patterns = row.get::<_, Option<Vec<u8>>>("patterns")?.unwrap_or_default();
-    let resend = row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths, patterns));
+    let in_share = row.get::<_, Option<Vec<u8>>>("in_share")?;
+    let stored = row.get::<_, Option<Vec<u8>>>(23)?;
+    let resend = stored.and_then(|stored| resend(&stored, &paths, patterns, in_share.as_deref()));
     let paths: Vec<PathText> = paths.into_iter().map(PathText).collect();
     // Of what failed, the paths are the folder that it was to land in.
     let has_arrived = direction != Direction::Sending
@@ -529,6 +536,7 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
         peer: peer.map(Text),
         peer_id,
         target: row.get::<_, Option<String>>(7)?.map(Text),
+        in_share: in_share.map(|place| OsString::from_vec(place).into()),
         title: OsString::from_vec(row.get(5)?).into(),
         more_names: count(6)?,
         report: Report {
@@ -592,7 +600,9 @@ fn patterns_stored(resend: &Resend) -> Option<Vec<u8>> {
     (!lines.is_empty()).then(|| lines.join(&b'\n'))
 }
 
-fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<u8>) -> Option<Resend> {
+/// None also for a place that this version would not have written: elsewhere it is not sent again.
+fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<u8>, in_share: Option<&[u8]>) -> Option<Resend> {
+    let in_share = in_share.map(PathInShare::parse).transpose().ok()?;
     let (verify, contents_only) = stored.split_first()?;
     let source =
         |(path, contents_only): (&PathBuf, &u8)| Source { path: path.clone(), contents_only: *contents_only != 0 };
@@ -601,6 +611,7 @@ fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<u8>) -> Option<Resend>
         sources,
         selection: Selection { patterns: selection::of_lines(&patterns), paths: None },
         verify: *verify != 0,
+        in_share,
     })
 }
 
@@ -663,17 +674,19 @@ mod tests {
                 sources: vec![source],
                 selection: Selection { patterns: patterns(), paths: None },
                 verify: true,
+                in_share: Some(PathInShare::parse(b"inbox/a b/c\xff").unwrap()),
             });
-            let paths = vec!["/the/Inbox".into()];
-            let record = Record { store: Arc::clone(&self.store), target, paths, resend, reget: None };
+            let in_share = resend.as_ref().and_then(|resend| resend.in_share.as_ref()).map(PathInShare::shown);
+            let (store, paths) = (Arc::clone(&self.store), vec!["/the/Inbox".into()]);
+            let record = Record { store, target, paths, in_share, resend, reget: None };
             let (peer, title) = ((DeviceId([3; 32]), "Übung".to_owned()), (title.into(), 2));
             let (id, peer, title) = (TransferId([9; 16]), Some(&peer), &title);
             record.keep(&Ended { id, direction, peer, title, report, series });
         }
 
         fn keep_with(&self, device: Option<u8>, title: &str) {
-            let record =
-                Record { store: Arc::clone(&self.store), target: None, paths: Vec::new(), resend: None, reget: None };
+            let (store, paths) = (Arc::clone(&self.store), Vec::new());
+            let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
             let peer = device.map(|device| (DeviceId([device; 32]), "nas".to_owned()));
             let (id, title, direction) = (TransferId([9; 16]), (title.into(), 0), Direction::Receiving);
             record.keep(&Ended { id, direction, peer: peer.as_ref(), title: &title, report: &complete(), series: &[] });
@@ -693,6 +706,7 @@ mod tests {
                 bytes_so_far: 7,
                 totals_final: false,
                 destination: "/the/Inbox".into(),
+                in_share: None,
                 is_home: false,
                 free_space: None,
                 asked_because: None,

@@ -1,10 +1,11 @@
-//! Shares in the store: a row for each shared folder, and one for each device that may read it.
+//! Shares in the store: a row for each shared folder, and one for each device that may read it, and
+//! send into it if it is a drop box.
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use ringway_model::{DeviceId, Fault, Invalid, ShareName, SharedWith};
+use ringway_model::{Consent, DeviceId, DropBox, Fault, Invalid, ShareName, SharedWith};
 use ringway_tree::receive::FolderIdentity;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
@@ -23,7 +24,9 @@ pub(super) const SCHEMA: &str = "
         identity  BLOB,
         mounted   BLOB,
         everybody INTEGER NOT NULL,
-        added_at  INTEGER NOT NULL
+        added_at  INTEGER NOT NULL,
+        is_drop   INTEGER NOT NULL DEFAULT 0,
+        drop_max  INTEGER
     ) STRICT;
     CREATE TABLE IF NOT EXISTS share_reader (
         share  INTEGER NOT NULL,
@@ -38,7 +41,24 @@ pub(super) const SCHEMA: &str = "
     END;
 ";
 
-const SHARES: &str = "SELECT number, name, folder, identity, mounted, everybody FROM share";
+const SHARES: &str = "SELECT number, name, folder, identity, mounted, everybody, is_drop, drop_max FROM share";
+
+/// Adds what earlier versions had no columns for.
+pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
+    for (name, kind) in [("is_drop", "INTEGER NOT NULL DEFAULT 0"), ("drop_max", "INTEGER")] {
+        let is_there =
+            || connection.prepare("SELECT 1 FROM pragma_table_info('share') WHERE name = ?1")?.exists([name]);
+        if is_there()? {
+            continue;
+        }
+        match connection.execute_batch(&format!("ALTER TABLE share ADD COLUMN {name} {kind}")) {
+            // Another program of this device may have been faster.
+            Err(error) if !is_there()? => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// A share as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,11 +67,19 @@ pub(crate) struct StoredShare {
     pub(crate) name: ShareName,
     pub(crate) shared: SharedFolder,
     pub(crate) with: SharedWith,
+    /// What these devices may send into it; none if nothing.
+    pub(crate) drop: Option<DropBox>,
 }
 
 /// One share, of several that may have had its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShareNumber(i64);
+
+impl ShareNumber {
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+}
 
 /// A folder as it was when it was shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,16 +110,23 @@ impl Store {
         })
     }
 
-    /// Shares a folder. The same folder under the same name gets the readers that are given now.
+    /// Shares a folder. The same folder under the same name gets the readers that are given now,
+    /// and is a drop box as it was before where `drop` is none.
     ///
     /// # Errors
     /// [`Invalid::ShareNameTaken`] where another folder has the name, [`Invalid::UnknownDevice`]
     /// for a reader that is not paired, [`Invalid::TooManyShares`].
-    pub(crate) fn add_share(&self, name: &ShareName, shared: &SharedFolder, with: &SharedWith) -> Result<(), Fault> {
+    pub(crate) fn add_share(
+        &self,
+        name: &ShareName,
+        shared: &SharedFolder,
+        with: &SharedWith,
+        drop: Option<Option<DropBox>>,
+    ) -> Result<(), Fault> {
         let refused = self.with(|connection| {
             // One transaction: a reader may be forgotten meanwhile.
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            if let Err(invalid) = put(&transaction, name, shared, with)? {
+            if let Err(invalid) = put(&transaction, name, shared, (with, drop))? {
                 return Ok(Some(invalid));
             }
             transaction.commit().map(|()| None)
@@ -103,6 +138,29 @@ impl Store {
     pub(crate) fn remove_share(&self, name: &ShareName) -> Result<bool, Fault> {
         self.with(|connection| connection.execute("DELETE FROM share WHERE name = ?1", [name.as_str()]))
             .map(|removed| removed > 0)
+    }
+
+    /// Makes a share a drop box, another one, or none; false if no share has that name.
+    pub(crate) fn set_drop(&self, name: &ShareName, drop: Option<DropBox>) -> Result<bool, Fault> {
+        let (is_drop, drop_max) = stored(drop);
+        self.with(|connection| {
+            let row = params![name.as_str(), is_drop, drop_max];
+            connection.execute("UPDATE share SET is_drop = ?2, drop_max = ?3 WHERE name = ?1", row)
+        })
+        .map(|changed| changed > 0)
+    }
+
+    /// Whether that pairing of the device may still send into that share: it may read it, it is
+    /// still a drop box, and the device's rule is not to refuse what it offers.
+    pub(crate) fn may_drop(&self, share: ShareNumber, device: DeviceId, pairing: PairingNumber) -> Result<bool, Fault> {
+        let is_drop = self.with(|connection| {
+            let mut one = connection.prepare_cached(&format!("{SHARES} WHERE number = ?1"))?;
+            let found = one.query_row([share.0], row).optional()?.flatten();
+            Ok(found.is_some_and(|share| share.drop.is_some()))
+        })?;
+        let is_refused =
+            || Ok::<_, Fault>(self.by_id(device)?.is_none_or(|device| device.rule.consent == Consent::Refuse));
+        Ok(is_drop && self.may_read(share, device, pairing)? && !is_refused()?)
     }
 
     /// Whether that share is still there, and that pairing of the device may still read it.
@@ -123,10 +181,12 @@ fn put(
     transaction: &Transaction<'_>,
     name: &ShareName,
     shared: &SharedFolder,
-    with: &SharedWith,
+    (with, drop): (&SharedWith, Option<Option<DropBox>>),
 ) -> rusqlite::Result<Result<(), Invalid>> {
     let mut one = transaction.prepare_cached(&format!("{SHARES} WHERE name = ?1"))?;
     let there = one.query_row([name.as_str()], |found| Ok((found.get::<_, i64>(0)?, row(found)?))).optional()?;
+    let before = there.as_ref().and_then(|(_, share)| share.as_ref()?.drop);
+    let (is_drop, drop_max) = stored(drop.unwrap_or(before));
     let number = match there {
         Some((_, Some(other))) if other.shared.folder != shared.folder => {
             return Ok(Err(Invalid::ShareNameTaken { name: other.name.as_str().into() }));
@@ -142,8 +202,11 @@ fn put(
     let number = match number {
         Some(number) => {
             transaction.execute("DELETE FROM share_reader WHERE share = ?1", [number])?;
-            let row = params![number, name.as_str(), everybody];
-            transaction.execute("UPDATE share SET name = ?2, everybody = ?3 WHERE number = ?1", row)?;
+            let row = params![number, name.as_str(), everybody, is_drop, drop_max];
+            transaction.execute(
+                "UPDATE share SET name = ?2, everybody = ?3, is_drop = ?4, drop_max = ?5 WHERE number = ?1",
+                row,
+            )?;
             number
         }
         None => {
@@ -154,9 +217,18 @@ fn put(
             let mounted = shared.mounted.as_ref().map(|at| at.as_os_str().as_bytes());
             let identity = shared.identity.as_ref().map(FolderIdentity::encode);
             transaction.execute(
-                "INSERT INTO share (name, folder, identity, mounted, everybody, added_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![name.as_str(), shared.folder.as_os_str().as_bytes(), identity, mounted, everybody, now()],
+                "INSERT INTO share (name, folder, identity, mounted, everybody, added_at, is_drop, drop_max)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    name.as_str(),
+                    shared.folder.as_os_str().as_bytes(),
+                    identity,
+                    mounted,
+                    everybody,
+                    now(),
+                    is_drop,
+                    drop_max
+                ],
             )?;
             transaction.last_insert_rowid()
         }
@@ -175,6 +247,17 @@ fn put(
     Ok(Ok(()))
 }
 
+fn stored(drop: Option<DropBox>) -> (bool, Option<i64>) {
+    let bytes_max = drop.and_then(|drop| drop.bytes_max);
+    (drop.is_some(), bytes_max.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))
+}
+
+/// What a row says of a drop box; none for what this version would not have written.
+fn read_drop(is_drop: i64, drop_max: Option<i64>) -> Option<DropBox> {
+    let bytes_max = drop_max.map(u64::try_from).transpose().ok()?;
+    Some(DropBox { bytes_max }).filter(|drop| is_drop == 1 && drop.check().is_ok())
+}
+
 /// A row without its readers; none for what this version would not have written.
 fn row(row: &Row<'_>) -> rusqlite::Result<Option<StoredShare>> {
     let path = |bytes: Vec<u8>| PathBuf::from(OsString::from_vec(bytes));
@@ -184,7 +267,9 @@ fn row(row: &Row<'_>) -> rusqlite::Result<Option<StoredShare>> {
     let mounted = row.get::<_, Option<Vec<u8>>>(4)?.map(path);
     let with = if row.get::<_, i64>(5)? == 1 { SharedWith::All } else { SharedWith::NOBODY };
     let name = ShareName::new(&row.get::<_, String>(1)?).ok().filter(|_| Path::is_absolute(&folder));
-    Ok(name.map(|name| StoredShare { number, name, shared: SharedFolder { folder, identity, mounted }, with }))
+    let drop = read_drop(row.get(6)?, row.get(7)?);
+    let shared = SharedFolder { folder, identity, mounted };
+    Ok(name.map(|name| StoredShare { number, name, shared, with, drop }))
 }
 
 fn with_readers(connection: &Connection, mut share: StoredShare) -> rusqlite::Result<StoredShare> {
@@ -198,6 +283,8 @@ fn with_readers(connection: &Connection, mut share: StoredShare) -> rusqlite::Re
 
 #[cfg(test)]
 mod tests {
+    use ringway_model::DeviceRule;
+
     use super::*;
 
     const A: DeviceId = DeviceId([1; 32]);
@@ -226,7 +313,7 @@ mod tests {
     fn a_share_is_read_by_its_devices_alone_and_stays_across_programs() {
         let folder = tempfile::tempdir().unwrap();
         let here = store(folder.path());
-        here.add_share(&name("Runs"), &at("/srv/runs"), &with(&[A])).unwrap();
+        here.add_share(&name("Runs"), &at("/srv/runs"), &with(&[A]), None).unwrap();
         let other = Store::open(folder.path()).unwrap();
         let found = other.share(&name("runs")).unwrap().unwrap();
         assert_eq!((found.name.as_str(), &found.shared, &found.with), ("Runs", &at("/srv/runs"), &with(&[A])));
@@ -239,15 +326,15 @@ mod tests {
     fn the_same_folder_gets_other_readers_and_another_one_needs_another_name() {
         let folder = tempfile::tempdir().unwrap();
         let here = store(folder.path());
-        here.add_share(&name("runs"), &at("/srv/runs"), &SharedWith::NOBODY).unwrap();
+        here.add_share(&name("runs"), &at("/srv/runs"), &SharedWith::NOBODY, None).unwrap();
         let before = here.share(&name("runs")).unwrap().unwrap();
-        here.add_share(&name("Runs"), &at("/srv/runs"), &with(&[B, B])).unwrap();
+        here.add_share(&name("Runs"), &at("/srv/runs"), &with(&[B, B]), None).unwrap();
         let after = here.share(&name("runs")).unwrap().unwrap();
         assert_eq!((before.number, after.name.as_str()), (after.number, "Runs"));
         assert_eq!(after.with, with(&[B]));
-        let taken = here.add_share(&name("RUNS"), &at("/srv/other"), &SharedWith::All);
+        let taken = here.add_share(&name("RUNS"), &at("/srv/other"), &SharedWith::All, None);
         assert!(matches!(taken, Err(Fault::Invalid(Invalid::ShareNameTaken { .. }))), "{taken:?}");
-        let unknown = here.add_share(&name("new"), &at("/srv/new"), &with(&[A, DeviceId([9; 32])]));
+        let unknown = here.add_share(&name("new"), &at("/srv/new"), &with(&[A, DeviceId([9; 32])]), None);
         assert!(matches!(unknown, Err(Fault::Invalid(Invalid::UnknownDevice))), "{unknown:?}");
         assert_eq!(here.shares().unwrap().len(), 1, "all or nothing");
     }
@@ -256,10 +343,10 @@ mod tests {
     fn a_removed_share_and_a_forgotten_device_leave_no_right_behind() {
         let folder = tempfile::tempdir().unwrap();
         let here = store(folder.path());
-        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A])).unwrap();
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A]), None).unwrap();
         let first = here.share(&name("runs")).unwrap().unwrap().number;
         assert!(here.remove_share(&name("RUNS")).unwrap() && !here.remove_share(&name("runs")).unwrap());
-        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A, B])).unwrap();
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A, B]), None).unwrap();
         let second = here.share(&name("runs")).unwrap().unwrap().number;
         let may = |share, device, pairing| here.may_read(share, device, pairing).unwrap();
         assert!(!may(first, A, PairingNumber::FIRST) && may(second, A, PairingNumber::FIRST));
@@ -268,7 +355,7 @@ mod tests {
         here.pin(A, "lab", "").unwrap();
         let anew = here.pairing(A).unwrap();
         assert!(!may(second, A, anew) && may(second, B, PairingNumber::FIRST));
-        here.add_share(&name("runs"), &at("/srv/runs"), &SharedWith::All).unwrap();
+        here.add_share(&name("runs"), &at("/srv/runs"), &SharedWith::All, None).unwrap();
         assert!(may(second, A, anew) && !may(second, A, PairingNumber::FIRST), "an earlier pairing is over");
     }
 
@@ -277,9 +364,57 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let here = store(folder.path());
         for number in 0..SHARES_MAX {
-            here.add_share(&name(&format!("s{number}")), &at("/srv"), &SharedWith::NOBODY).unwrap();
+            here.add_share(&name(&format!("s{number}")), &at("/srv"), &SharedWith::NOBODY, None).unwrap();
         }
-        let more = here.add_share(&name("more"), &at("/srv"), &SharedWith::NOBODY);
+        let more = here.add_share(&name("more"), &at("/srv"), &SharedWith::NOBODY, None);
         assert!(matches!(more, Err(Fault::Invalid(Invalid::TooManyShares))), "{more:?}");
+    }
+
+    #[test]
+    fn drop_box_takes_from_its_readers_as_long_as_it_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = store(folder.path());
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A]), None).unwrap();
+        let share = || here.share(&name("runs")).unwrap().unwrap();
+        let number = share().number;
+        let may = |device| here.may_drop(number, device, PairingNumber::FIRST).unwrap();
+        assert!(share().drop.is_none() && !may(A), "a share is read only");
+        let up_to_9 = DropBox { bytes_max: Some(9) };
+        assert!(here.set_drop(&name("RUNS"), Some(up_to_9)).unwrap());
+        assert!(!here.set_drop(&name("other"), Some(up_to_9)).unwrap());
+        assert_eq!(Store::open(folder.path()).unwrap().shares().unwrap()[0].drop, Some(up_to_9));
+        assert!(may(A) && !may(B), "it takes from who may read it");
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[B]), None).unwrap();
+        assert_eq!(share().drop, Some(up_to_9), "nothing is said of it");
+        assert!(!may(A) && may(B));
+        let refused = DeviceRule { consent: Consent::Refuse, ..DeviceRule::default() };
+        here.set_rule(B, &refused).unwrap();
+        assert!(!may(B) && here.may_read(number, B, PairingNumber::FIRST).unwrap());
+        here.set_rule(B, &DeviceRule::default()).unwrap();
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[B]), Some(None)).unwrap();
+        assert!(share().drop.is_none() && !may(B));
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[B]), Some(Some(DropBox::default()))).unwrap();
+        assert!(may(B) && here.remove_share(&name("runs")).unwrap() && !may(B));
+    }
+
+    #[test]
+    fn what_another_version_wrote_is_no_drop_box() {
+        assert_eq!(read_drop(1, Some(5)), Some(DropBox { bytes_max: Some(5) }));
+        assert_eq!(read_drop(1, None), Some(DropBox::default()));
+        for (is_drop, drop_max) in [(0, None), (0, Some(5)), (2, None), (1, Some(0)), (1, Some(-5))] {
+            assert_eq!(read_drop(is_drop, drop_max), None);
+        }
+    }
+
+    #[test]
+    fn shares_of_an_earlier_version_are_no_drop_boxes() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = store(folder.path());
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A]), None).unwrap();
+        let before = "ALTER TABLE share DROP COLUMN is_drop; ALTER TABLE share DROP COLUMN drop_max";
+        here.with(|connection| connection.execute_batch(before)).unwrap();
+        let here = Store::open(folder.path()).unwrap();
+        assert_eq!(here.share(&name("runs")).unwrap().unwrap().drop, None);
+        assert!(here.set_drop(&name("runs"), Some(DropBox::default())).unwrap());
     }
 }

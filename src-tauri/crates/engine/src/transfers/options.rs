@@ -22,6 +22,9 @@ pub struct SendRequest {
     pub selection: Selection,
     /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
     pub target: Target,
+    /// The place in a drop box there where it is to land, whether contents are meant or not; none
+    /// is where that device receives.
+    pub in_share: Option<PathInShare>,
     /// The code, if the two do not know each other yet.
     pub code: Option<PairingSecret>,
     /// Lane encryption at this end.

@@ -2,6 +2,7 @@
 //! what goes on. Shared by all of it: devices, requests, trees and relays.
 mod by_hand;
 mod compared;
+mod dropped;
 mod forgotten;
 mod interrupted;
 mod lines;
@@ -120,6 +121,7 @@ impl Device {
 fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes: Option<u8>) -> SendRequest {
     let code = code.map(|code| given(code).to_pairing_secret());
     SendRequest {
+        in_share: None,
         selection: ringway_model::Selection::default(),
         sources: what.to_vec(),
         failed_before: Vec::new(),

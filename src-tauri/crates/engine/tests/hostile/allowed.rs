@@ -12,10 +12,10 @@ use super::mallory::{Channel, Inside};
 use super::*;
 
 /// What may come without asking.
-const BYTES_MAX: u64 = 3 << 20;
+pub(super) const BYTES_MAX: u64 = 3 << 20;
 
 /// What is sent at a time: an odd part of that.
-const PIECE: usize = 700_000;
+pub(super) const PIECE: usize = 700_000;
 
 /// Bytes of an extended attribute that any filesystem takes.
 const ATTRIBUTE: usize = 3_000;
@@ -75,7 +75,7 @@ impl Ruled {
 }
 
 /// Why the receiver stopped; none where it only closed.
-async fn cancelled(inside: &mut Inside) -> Option<Cancel> {
+pub(super) async fn cancelled(inside: &mut Inside) -> Option<Cancel> {
     let why = async {
         loop {
             match inside.session.hear().await {
@@ -88,7 +88,7 @@ async fn cancelled(inside: &mut Inside) -> Option<Cancel> {
     timeout(LONG, why).await.unwrap()
 }
 
-fn small(names: &[&str]) -> Offer {
+pub(super) fn small(names: &[&str]) -> Offer {
     let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
     Offer { names, so_far: Totals { entries: 1, bytes: 1, complete: true }, ..offer() }
 }
@@ -105,7 +105,7 @@ fn entry<'a>(name: &'a str, size: u64, xattrs: Xattrs<'a>) -> Entry<'a> {
 
 /// How more comes than was said.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Lie {
+pub(super) enum Lie {
     /// In many small files.
     Batches,
     /// In one large file.
@@ -119,7 +119,7 @@ enum Lie {
 }
 
 /// More of it, for the `number`th time.
-async fn more(lie: Lie, number: u64, session: &mut Channel, lane: &mut Channel) {
+pub(super) async fn more(lie: Lie, number: u64, session: &mut Channel, lane: &mut Channel) {
     let (mut head, body) = (HeadBuffer::default(), vec![number as u8 | 1; PIECE]);
     let name = format!("{number}");
     let top = RelPath::new(b"x").unwrap();

@@ -384,6 +384,7 @@ fn many_files(device: &Device, count: usize, length: usize) -> std::path::PathBu
 /// Offers each of the files in `folder` by its name.
 fn contents_of(folder: &std::path::Path, target: std::net::SocketAddr) -> SendRequest {
     SendRequest {
+        in_share: None,
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: folder.to_owned(), contents_only: true }],
         failed_before: Vec::new(),

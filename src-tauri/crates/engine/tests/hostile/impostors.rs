@@ -29,6 +29,7 @@ async fn paired() -> (Device, Device, Receiver, SocketAddr) {
 
 fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
     SendRequest {
+        in_share: None,
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
         failed_before: Vec::new(),

@@ -26,6 +26,7 @@ mod confined;
 mod consent;
 #[path = "../../../../../tests/deadline.rs"]
 mod deadline;
+mod drops;
 mod flood;
 mod getting;
 mod impostors;
@@ -100,6 +101,7 @@ fn offer() -> Offer {
         lanes: 1,
         prove: false,
         retry_s: 0,
+        in_share: None,
     }
 }
 
@@ -292,6 +294,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         panic!("no offer came");
     });
     let request = SendRequest {
+        in_share: None,
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
         failed_before: Vec::new(),

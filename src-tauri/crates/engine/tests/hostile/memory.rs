@@ -159,6 +159,7 @@ async fn the_process_under_test() {
 
 fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
     SendRequest {
+        in_share: None,
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: source, contents_only: false }],
         failed_before: Vec::new(),

@@ -21,6 +21,7 @@ async fn listening() -> (TcpListener, String) {
 
 fn request(laptop: &Device, target: &str, code: Option<&str>) -> SendRequest {
     SendRequest {
+        in_share: None,
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
         failed_before: Vec::new(),

@@ -20,6 +20,7 @@ use super::{CODE, Device, LONG, assert_about, at, given};
 
 fn request(path: PathBuf, target: &TcpListener) -> SendRequest {
     SendRequest {
+        in_share: None,
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path, contents_only: false }],
         failed_before: Vec::new(),

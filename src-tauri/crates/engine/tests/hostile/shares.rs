@@ -96,7 +96,7 @@ async fn nothing_is_read_that_is_not_shared() {
     share(&lab, &lab.path("shared"), "mine");
     lab.engine.share(&lab.path("other"), &name("others"), &SharedWith::NOBODY, false).unwrap();
     let mut session = asking(&mallory, address).await;
-    let shares = vec![ShareThere { name: name("mine"), unavailable: None }];
+    let shares = vec![ShareThere { name: name("mine"), drop: false, unavailable: None }];
     assert_eq!(ask(&mut session, 0, Question::Shares).await, Some(Answer::Shares(shares)));
     // Another device's share, and one that is not there: nobody can tell which is which.
     for share in ["others", "nothing"] {
@@ -221,8 +221,8 @@ async fn parts_of_a_file_and_what_has_changed_are_asked_for_by_a_browser() {
     let mut seen = Vec::new();
     let began = browser.entries_changed(&inside(""), Listed::Tree, None, |_| async { true }).await.unwrap();
     assert!(began.is_some());
-    // The clock by which the kernel notes changes moves every few milliseconds. What was made before
-    // the listing began is older by then.
+    // The clock by which the kernel notes changes moves every few milliseconds. What was made
+    // before the listing began is older by then.
     let since = began.map(|Timestamp { secs, nanos }| match nanos {
         ..900_000_000 => Timestamp { secs, nanos: nanos + 100_000_000 },
         _ => Timestamp { secs: secs + 1, nanos: 0 },
@@ -436,6 +436,7 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
         while session.hear().await.is_some() {}
     });
     let pairing = laptop.engine.send(SendRequest {
+        in_share: None,
         sources: vec![Source { path: laptop.path("in"), contents_only: false }],
         failed_before: Vec::new(),
         target: at(address),

@@ -38,7 +38,7 @@ pub struct DeviceRule {
 }
 
 /// The first size that no rule may have: the store keeps sizes as signed numbers.
-const BYTES_MAX_END: u64 = 1 << 63;
+pub(super) const BYTES_MAX_END: u64 = 1 << 63;
 
 impl DeviceRule {
     /// Checks that this rule may be set.

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
 use crate::fault::{Fault, Invalid, ShareTrouble};
+use crate::paired::rule::BYTES_MAX_END;
 use crate::text::PathText;
 use crate::text::misleading::misleads_in_name;
 
@@ -94,6 +95,28 @@ impl SharedWith {
     }
 }
 
+/// What the devices that may read a share may send into it without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DropBox {
+    /// The most bytes of contents of an offer that is accepted without asking; none for any number.
+    pub bytes_max: Option<u64>,
+}
+
+impl DropBox {
+    /// Checks that this may be set.
+    ///
+    /// # Errors
+    /// [`Invalid::RuleSize`] for a size of zero, or of more than any disk has.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self.bytes_max {
+            Some(0 | BYTES_MAX_END..) => Err(Fault::Invalid(Invalid::RuleSize)),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A folder that paired devices may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -106,6 +129,8 @@ pub struct Share {
     /// The devices that may read it.
     #[serde(flatten)]
     pub with: SharedWith,
+    /// What these devices may also send into it; none if nothing.
+    pub drop: Option<DropBox>,
     /// Why it cannot be read now; none if it can.
     pub unavailable: Option<ShareTrouble>,
 }
@@ -117,6 +142,8 @@ pub struct Share {
 pub struct ShareThere {
     /// Its name.
     pub name: ShareName,
+    /// Whether this device may also send into it.
+    pub drop: bool,
     /// Why it cannot be read now; none if it can.
     pub unavailable: Option<ShareTrouble>,
 }
@@ -186,6 +213,13 @@ mod tests {
             assert!(matches!(ShareName::new(bad), Err(Fault::Invalid(Invalid::ShareName))), "{bad:?}");
             assert!(serde_json::from_value::<ShareName>(bad.into()).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn drop_box_takes_something_or_anything() {
+        let up_to = |bytes_max| DropBox { bytes_max: Some(bytes_max) }.check().is_ok();
+        assert!(DropBox::default().check().is_ok() && up_to(1) && up_to(BYTES_MAX_END - 1));
+        assert!(!up_to(0) && !up_to(BYTES_MAX_END) && !up_to(u64::MAX));
     }
 
     #[test]

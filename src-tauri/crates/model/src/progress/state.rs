@@ -132,8 +132,12 @@ impl TransferState {
             Outcome::Failed(fault) => fault,
         };
         match fault {
-            Fault::Cancelled { by: Side::Here, .. } | Fault::PeerForgotten => Self::CancelledHere,
-            Fault::Cancelled { by: Side::There, .. } => Self::CancelledThere,
+            Fault::Cancelled { by: Side::Here, .. }
+            | Fault::NoLongerShared { by: Side::Here }
+            | Fault::PeerForgotten => Self::CancelledHere,
+            Fault::Cancelled { by: Side::There, .. } | Fault::NoLongerShared { by: Side::There } => {
+                Self::CancelledThere
+            }
             Fault::Unanswered | Fault::Declined(DeclineReason::NoAnswer) => Self::Unanswered,
             Fault::Declined(DeclineReason::ByChoice | DeclineReason::Stopped) => Self::Declined,
             _ => Self::Failed,
@@ -298,6 +302,7 @@ mod tests {
             peer: None,
             peer_id: None,
             target: (started_by == Side::Here).then(|| "lab-ws".into()),
+            in_share: None,
             title: "a".into(),
             more_names: 0,
             paths: Vec::new(),

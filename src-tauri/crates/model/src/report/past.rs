@@ -27,6 +27,9 @@ pub struct Past {
     /// What it was to reach: a device's name then, or an address. None for a copy, and where the
     /// other device started it.
     pub target: Option<Text>,
+    /// The drop box of the receiver that it was sent into, and the path in that, as `SHARE/PATH`.
+    /// None where it named no place.
+    pub in_share: Option<PathText>,
     /// The first top-level name.
     pub title: PathText,
     /// How many more top-level names there were.

@@ -97,6 +97,13 @@ impl AttemptKey {
         }
         Self(*hasher.finalize().as_bytes())
     }
+
+    /// The same into a place that its sender has named: into another one it is another attempt.
+    pub fn within(self, place: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("ringway 2026 attempt at a transfer into a place");
+        hasher.update(&self.0).update(place);
+        Self(*hasher.finalize().as_bytes())
+    }
 }
 
 impl fmt::Display for AttemptKey {

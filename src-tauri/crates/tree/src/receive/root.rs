@@ -35,14 +35,17 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// Opens what is expected to be there.
-    pub(super) fn open(options: &DestinationOptions, on: On) -> Result<Self, Fault> {
+    /// Opens what is expected to be there, or takes what is open already.
+    pub(super) fn open(options: &DestinationOptions, opened: Option<Dir>, on: On) -> Result<Self, Fault> {
         let path = options.destination.clone();
         let failed = |operation| {
             let path = path.clone();
             move |source| Fault::path(path, operation, source)
         };
-        let dir = Dir::on(options.expected.open(&path)?, on);
+        let dir = match opened {
+            Some(dir) => dir,
+            None => Dir::on(options.expected.open(&path)?, on),
+        };
         let there = metadata_of(&dir).map_err(failed(Operation::Open))?;
         let filesystem = dir.disk().filesystem(dir.as_fd()).map_err(failed(Operation::Open))?;
         if options.own.contain(&dir).map_err(failed(Operation::Open))? {

@@ -207,6 +207,7 @@ impl Sender {
                 lanes: 4,
                 prove: self.terms.proves,
                 retry_s: self.terms.retry_s,
+                in_share: None,
             }),
             Event::Accepted { lanes, lists, doubts } => {
                 (self.lists, self.doubts) = (lists, doubts);

@@ -6,7 +6,7 @@ use ringway_model::{DeclineReason, Shortage};
 use super::fields::{decode_counts, decode_failed, decode_shown_path, encode_counts, encode_failed, pages};
 use super::{
     Accept, Answer, Cancel, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Question, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, in_share,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -177,6 +177,7 @@ impl Message {
                     Cancel::TooMuch(_) => 4,
                     Cancel::Paused => 5,
                     Cancel::ByPersonKeeping => 6,
+                    Cancel::NotShared => 7,
                 });
                 match cancel {
                     Cancel::DestinationFull(shortage) => encode_shortage(*shortage, out),
@@ -185,7 +186,8 @@ impl Message {
                     | Cancel::ByPersonKeeping
                     | Cancel::Failed
                     | Cancel::ConnectionLost
-                    | Cancel::Paused => {}
+                    | Cancel::Paused
+                    | Cancel::NotShared => {}
                 }
             }
             Self::Ping => out.put_u8(18),
@@ -305,6 +307,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             4 => Cancel::TooMuch(reader.u64()?),
             5 => Cancel::Paused,
             6 => Cancel::ByPersonKeeping,
+            7 => Cancel::NotShared,
             value => return Err(ProtocolError::Unknown { what: "cancel", value }),
         }),
         18 => Message::Ping,
@@ -405,6 +408,7 @@ fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
     out.put_u8(offer.lanes);
     out.put_bool(offer.prove);
     out.put_u32(offer.retry_s);
+    in_share::encode(offer.in_share.as_ref(), out);
 }
 
 fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
@@ -423,6 +427,7 @@ fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
         lanes: decode_lanes(reader)?,
         prove: reader.bool("prove")?,
         retry_s: reader.u32()?,
+        in_share: in_share::decode(reader)?,
     })
 }
 

@@ -90,11 +90,14 @@ impl Get {
 
     /// Whether an offer is the answer to this, whatever its names are.
     pub(crate) fn is_met_by(&self, offer: &Offer) -> bool {
-        offer.transfer == self.transfer && offer.lanes <= self.lanes && offer.prove == self.prove
+        // Where it lands is for who has asked to say.
+        let is_free = offer.in_share.is_none();
+        is_free && offer.transfer == self.transfer && offer.lanes <= self.lanes && offer.prove == self.prove
     }
 }
 
-/// Why nothing of a request can be had.
+/// Why nothing of a request can be had, or why an offer cannot land in the place that it names:
+/// then the share is a drop box, and the only path is that place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GetRefusal {
     /// There is no such share, or it is not shared with this device. Which of the two is not said.
@@ -115,6 +118,8 @@ pub enum GetRefusal {
     NotOneFolder,
     /// Its patterns take too long to compare with all names of a folder.
     TooSlow,
+    /// A person there has cancelled this transfer: the same id is not served again.
+    Cancelled,
 }
 
 pub(super) fn encode(get: &Get, out: &mut Vec<u8>) {
@@ -257,6 +262,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
         GetRefusal::Pattern => out.put_u8(7),
         GetRefusal::NotOneFolder => out.put_u8(8),
         GetRefusal::TooSlow => out.put_u8(9),
+        GetRefusal::Cancelled => out.put_u8(10),
     }
 }
 
@@ -271,6 +277,7 @@ pub(super) fn decode_refusal(reader: &mut Reader<'_>) -> Result<GetRefusal, Prot
         7 => GetRefusal::Pattern,
         8 => GetRefusal::NotOneFolder,
         9 => GetRefusal::TooSlow,
+        10 => GetRefusal::Cancelled,
         value => return Err(ProtocolError::Unknown { what: "refusal of a request", value }),
     })
 }

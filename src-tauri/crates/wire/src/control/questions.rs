@@ -5,7 +5,7 @@ use ringway_model::{ShareName, ShareThere, ShareTrouble};
 use super::fields::{number, pages, share_name, trouble};
 use super::get::{self, GetRefusal};
 use super::plan::PlannedPage;
-use super::ranges::{BytesPage, moment, put_moment};
+use super::ranges::BytesPage;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::entries::{Depth, EntriesPage};
@@ -116,7 +116,7 @@ impl Question {
                 });
                 out.put_u8(*pages);
                 out.put_bool(changed_since.is_some());
-                changed_since.iter().for_each(|since| put_moment(*since, out));
+                changed_since.iter().for_each(|since| since.encode(out));
             }
             Self::Range(RangeWanted { share, path, offset, len }) => {
                 out.put_u8(2);
@@ -141,7 +141,7 @@ impl Question {
                     value => return Err(ProtocolError::Unknown { what: "depth", value }),
                 },
                 pages: pages(reader)?,
-                changed_since: reader.bool("moment")?.then(|| moment(reader)).transpose()?,
+                changed_since: reader.bool("moment")?.then(|| Timestamp::decode(reader)).transpose()?,
             })),
             2 => Ok(Self::Range(RangeWanted {
                 share: share_name(reader)?,
@@ -163,8 +163,9 @@ impl Answer {
             Self::Shares(shares) => {
                 out.put_u8(0);
                 out.put_u16(shares.len() as u16);
-                for ShareThere { name, unavailable } in shares {
+                for ShareThere { name, drop, unavailable } in shares {
                     out.put_short_bytes(name.as_str().as_bytes());
+                    out.put_bool(*drop);
                     out.put_u8(unavailable.map_or(0, number));
                 }
             }
@@ -211,12 +212,12 @@ impl Answer {
                     return Err(ProtocolError::TooLarge { what: "shares", value, limit });
                 }
                 let share = |_| {
-                    let name = share_name(reader)?;
+                    let (name, drop) = (share_name(reader)?, reader.bool("drop box")?);
                     let unavailable = match reader.u8()? {
                         0 => None,
                         value => Some(trouble(value)?),
                     };
-                    Ok(ShareThere { name, unavailable })
+                    Ok(ShareThere { name, drop, unavailable })
                 };
                 Self::Shares((0..count).map(share).collect::<Result<_, ProtocolError>>()?)
             }

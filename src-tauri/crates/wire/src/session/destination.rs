@@ -19,6 +19,8 @@ pub(super) enum State {
     AwaitingNames(Box<Offer>, OfferedNames),
     AwaitingDecision {
         lanes: u8,
+        /// Whether the offer names a share.
+        is_in_share: bool,
     },
     Running,
     AwaitingReceipt,
@@ -87,7 +89,7 @@ impl Machine {
     /// Accepts the offer, with no more lanes than were offered. With `lists` the source asks which
     /// files are wanted.
     pub fn accept(&mut self, lanes: u8, lists: bool, doubts: Option<i64>) {
-        if let MachineState::Destination(State::AwaitingDecision { lanes: offered }) = self.state {
+        if let MachineState::Destination(State::AwaitingDecision { lanes: offered, .. }) = self.state {
             self.link.say(&Message::Accept(Accept {
                 lanes: lanes.clamp(1, offered),
                 lists,
@@ -95,6 +97,11 @@ impl Machine {
             }));
             self.state = MachineState::Destination(State::Running);
         }
+    }
+
+    /// Whether an offer that names a share waits for an answer.
+    pub(super) fn awaits_share(&self) -> bool {
+        matches!(self.state, MachineState::Destination(State::AwaitingDecision { is_in_share: true, .. }))
     }
 
     /// Tells the source its place in the queue, each time that it changes, until the offer is
@@ -177,10 +184,10 @@ impl Machine {
                 self.link.tell(Event::TotalsChanged(totals));
                 state
             }
-            (State::AwaitingDecision { lanes }, Message::OfferListing(page)) => {
+            (state @ State::AwaitingDecision { .. }, Message::OfferListing(page)) => {
                 self.destination.listed.add(&page)?;
                 self.link.tell(Event::ListingArrived(page));
-                State::AwaitingDecision { lanes }
+                state
             }
             // It was on its way when the offer was accepted.
             (State::Running, Message::OfferListing(page)) => {
@@ -236,10 +243,10 @@ impl Machine {
             }
             std::cmp::Ordering::Greater => Err(ProtocolError::Totals { what: "offered names", declared, found }),
             std::cmp::Ordering::Equal => {
-                let lanes = offer.lanes;
+                let (lanes, is_in_share) = (offer.lanes, offer.in_share.is_some());
                 self.link.deadline_ms = None;
                 self.link.tell(Event::Offered(*offer, names));
-                Ok(State::AwaitingDecision { lanes })
+                Ok(State::AwaitingDecision { lanes, is_in_share })
             }
         }
     }

@@ -154,9 +154,11 @@ impl Machine {
         self.link.deadline_ms = idle.filter(|_| self.answering.is_idle());
     }
 
-    /// Says why what the peer asks for cannot be had, which ends the session.
+    /// Says why what the peer asks for cannot be had, or why its offer cannot land in the place
+    /// that it names, which ends the session.
     pub fn refuse_get(&mut self, refusal: GetRefusal) {
-        if matches!(self.state, MachineState::Listener(State::AwaitingGetAnswer { .. })) {
+        let is_asked = matches!(self.state, MachineState::Listener(State::AwaitingGetAnswer { .. }));
+        if is_asked || self.awaits_share() {
             self.link.say(&Message::GetRefused(refusal));
             self.state = MachineState::Ended;
         }

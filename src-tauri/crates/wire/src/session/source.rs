@@ -137,6 +137,8 @@ pub(super) struct Source {
     lists: bool,
     /// Whether a proof was requested, so that the receipt must have one.
     proves: bool,
+    /// Whether the offer names a share, so that the place may be refused.
+    is_in_share: bool,
     /// The offered names, and how many of them were sent.
     names: Option<(Arc<OfferedNames>, usize)>,
     /// The next page of the listing, until the connection takes it.
@@ -188,7 +190,7 @@ impl Machine {
         };
         assert!(may_offer, "offers follow authentication or a request");
         self.link.say(&Message::Offer(offer.clone()));
-        self.source.proves = offer.prove;
+        (self.source.proves, self.source.is_in_share) = (offer.prove, offer.in_share.is_some());
         self.source.names_offered = (offer.names.len() as u64).saturating_add(offer.more_names);
         self.source.declare(offer.so_far.entries, offer.so_far.bytes);
         self.state = MachineState::Source(State::AwaitingAnswer { lanes: offer.lanes });
@@ -298,6 +300,9 @@ impl Machine {
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => {
                 return Ok(self.end(Event::Declined(decline)));
+            }
+            (State::AwaitingAnswer { .. }, Message::GetRefused(refusal)) if self.source.is_in_share => {
+                return Ok(self.end(Event::GetRefused(refusal)));
             }
             (State::AwaitingEarlierReceipt(_), Message::NoReceipt) => {
                 // Everything is sent again, and failures are named again.

@@ -43,6 +43,7 @@ fn offer() -> Offer {
         lanes: 4,
         prove: false,
         retry_s: 60,
+        in_share: None,
     }
 }
 

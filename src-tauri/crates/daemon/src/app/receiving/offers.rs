@@ -99,8 +99,9 @@ impl Offers {
     /// The folder in which a person let this device's last offer land. A rule's folder, and one
     /// that was given for this run, count more.
     fn folder_of_last_offer(&self, offer: &IncomingOffer) -> Option<(PathBuf, IntoHome, bool)> {
-        let Offer { from_id, destination, .. } = offer.summary();
-        if destination != self.engine.settings().receive_folder {
+        let Offer { from_id, destination, in_share, .. } = offer.summary();
+        // Its sender says where it lands.
+        if in_share.is_some() || destination != self.engine.settings().receive_folder {
             return None;
         }
         let folder = self.engine.offer_folder(from_id).ok().flatten()?;

@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use ringway_link::session::Session;
 use ringway_model::{Consent, DeclineReason, Device, DeviceRule};
-use ringway_wire::control::{Cancel, Refusal};
+use ringway_wire::control::{Cancel, GetRefusal, Refusal};
 
-use crate::shared::Shared;
+use crate::shared::{Grant, Shared};
 use crate::store::PairingNumber;
 
 /// Who has accepted an offer.
@@ -26,6 +26,8 @@ pub(super) enum TakenBack {
     Forgotten,
     /// A person here has cancelled the transfer.
     Cancelled,
+    /// The drop box that it was to land in is none any more, or not for its device.
+    NotShared,
 }
 
 impl TakenBack {
@@ -34,6 +36,7 @@ impl TakenBack {
             Self::Declined(reason) => session.machine.decline(reason),
             Self::Forgotten => session.machine.refuse(Refusal::NotPaired),
             Self::Cancelled => session.machine.cancel(Cancel::ByPerson),
+            Self::NotShared => session.machine.refuse_get(GetRefusal::NoShare),
         }
     }
 }
@@ -43,15 +46,23 @@ impl Acceptance {
         now.consent != Consent::Refuse && (self == Self::Person || now == before)
     }
 
-    /// Looks once more before something begins, and has `device` as it is now.
+    /// Looks once more before something begins, and has `device` as it is now. What lands in a drop
+    /// box needs its `grant` as well.
     ///
     /// # Errors
     /// It does not hold any more: what the sender is told.
-    pub(super) fn check(self, shared: &Shared, device: &mut Device) -> Result<(), TakenBack> {
+    pub(super) fn check(self, shared: &Shared, device: &mut Device, grant: Option<Grant>) -> Result<(), TakenBack> {
         let known = shared.store.by_id(device.id).map_err(|_| TakenBack::Declined(DeclineReason::Busy))?;
         let known = known.ok_or(TakenBack::Forgotten)?;
         let before = std::mem::replace(device, known);
-        if self.holds(&before.rule, &device.rule) { Ok(()) } else { Err(reason(&device.rule)) }
+        if !self.holds(&before.rule, &device.rule) {
+            return Err(reason(&device.rule));
+        }
+        match grant.map(|grant| shared.holds(&grant)) {
+            None | Some(Ok(true)) => Ok(()),
+            Some(Ok(false)) => Err(TakenBack::NotShared),
+            Some(Err(_)) => Err(TakenBack::Declined(DeclineReason::Busy)),
+        }
     }
 
     /// Resolves when it does not hold any more, with what the sender is told.
@@ -59,12 +70,20 @@ impl Acceptance {
         self,
         shared: &Arc<Shared>,
         (device, pairing): (&Device, PairingNumber),
+        grant: Option<Grant>,
     ) -> TakenBack {
+        let revoked = async {
+            match grant {
+                Some(grant) => shared.revoked(grant).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             // A device that is not known any more has no rule either.
             biased;
             () = shared.forgotten(device.id, pairing) => TakenBack::Forgotten,
             now = shared.rule_changes(device.id, |now| self.holds(&device.rule, now)) => reason(&now),
+            () = revoked => TakenBack::NotShared,
         }
     }
 }

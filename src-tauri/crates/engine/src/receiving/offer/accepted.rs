@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_link::session::Session;
-use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, Side, TransferId};
-use ringway_tree::receive::{Allowance, AttemptKey};
+use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, OnCancel, Side, TransferId};
+use ringway_tree::receive::{Allowance, AttemptKey, Expected};
 
 use super::acceptance::Acceptance;
 use crate::limits::RENEWAL_TIME_MAX;
@@ -18,6 +18,7 @@ use crate::receiving::listening::Listening;
 use crate::receiving::queue::Place;
 use crate::receiving::taking::{Earlier, Ended, LanesFrom, Opened, Taking};
 use crate::receiving::visitor::Visitor;
+use crate::shared::DropPlace;
 use crate::store::history::Record;
 use crate::transfers::forgetting::stop_when;
 use crate::transfers::options::AcceptOptions;
@@ -43,9 +44,12 @@ impl Accepted {
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
-        let expected = listening.shared.expect(&destination);
+        // What lies in a drop box is opened from there, and not kept in mind: its sender names it.
+        let expected = visitor.drop.is_none().then(|| listening.shared.expect(&destination));
         let store = Arc::clone(&listening.shared.store);
-        let record = Record { store, target: None, paths: vec![destination.clone()], resend: None, reget: None };
+        let in_share = visitor.drop.as_ref().map(DropPlace::shown);
+        let record =
+            Record { store, target: None, paths: vec![destination.clone()], in_share, resend: None, reget: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = renewal_time(offer.retry_s);
@@ -57,13 +61,16 @@ impl Accepted {
             pairing: *pairing,
             options,
             destination,
-            expected,
+            expected: expected.unwrap_or(Expected::Any),
+            drop: visitor.drop.clone(),
             names: Arc::clone(&visitor.names),
             allowance,
+            keeps: false,
             asked: None,
             timeout: None,
         };
-        let rule = (acceptance == Acceptance::Rule).then(|| device.rule.clone());
+        // A drop box has accepted it as long as its grant holds.
+        let rule = (acceptance == Acceptance::Rule && visitor.drop.is_none()).then(|| device.rule.clone());
         Self { listening, taking, rule, retry }
     }
 
@@ -77,8 +84,8 @@ impl Accepted {
         let Visitor { mut session, tickets, device, offer, .. } = visitor;
         let prepared = match self.taking.prepare(&offer).await {
             Ok(prepared) => prepared,
-            Err((error, reason)) => {
-                session.machine.decline(reason);
+            Err((error, why)) => {
+                why.tell(&mut session);
                 return Err((error, session));
             }
         };
@@ -92,6 +99,12 @@ impl Accepted {
         Ok(Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Door(door)) })
     }
 
+    /// Whether it was to land in a drop box that is none any more, or not for its device.
+    fn is_revoked(&self) -> bool {
+        let grant = self.taking.drop.as_ref().map(|place| place.grant);
+        grant.is_some_and(|grant| !self.listening.shared.holds(&grant).unwrap_or(true))
+    }
+
     /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of
     /// the transfer.
     pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, (place, is_told): (Place, bool)) {
@@ -100,7 +113,22 @@ impl Accepted {
         let transfer = self.taking.transfer.clone();
         // On the heap: each connection's task, a stranger's too, has room for all that it may come
         // to, and each layer doubles that.
-        let work = Box::pin(self.receive_all(opened, attempt, (place, is_told)));
+        let grant = self.taking.drop.as_ref().map(|place| place.grant);
+        let mut work = Box::pin(self.receive_all(opened, attempt, (place, is_told)));
+        let work = async {
+            let revoked = async {
+                match grant {
+                    Some(grant) => shared.revoked(grant).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = revoked => transfer.cancel(OnCancel::Keep),
+                () = &mut work => return,
+            }
+            work.await;
+        };
         stop_when(shared.forgotten(device, pairing), &transfer, work).await;
     }
 
@@ -136,7 +164,10 @@ impl Accepted {
         };
         match (&ended, open.take()) {
             (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
-            (Err(Fault::Cancelled { by: Side::Here, .. }), Some(open)) => open.stopped(self.retry),
+            // Without its grant it is refused, and with another one decided anew.
+            (Err(Fault::Cancelled { by: Side::Here, .. }), Some(open)) if !self.is_revoked() => {
+                open.stopped(self.retry);
+            }
             _ => {}
         }
         if let Err(Fault::TooMuch { bytes_max, .. }) = &ended {

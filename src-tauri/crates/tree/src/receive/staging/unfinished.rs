@@ -10,6 +10,7 @@ use crate::disk::Dir;
 use ignore::WalkBuilder;
 use ringway_model::{Fault, Operation, PathText, Text, Unfinished};
 use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::dir::Dir as KernelDir;
 
 use crate::receive::staging::{self, BEGUN, read_only_folders, removal};
 use crate::receive::{OWN_PREFIX, STAGING_ID_DIGITS};
@@ -58,8 +59,20 @@ impl About {
     }
 }
 
+/// Whether a folder is where an attempt gathers what arrives, by whatever name.
+pub fn is_attempt(folder: &KernelDir) -> bool {
+    noted(folder).is_ok_and(|noted| About::decode(&noted).is_some())
+}
+
+/// Whether a name is, or may be taken for, one of ours: some filesystems fold the case of letters,
+/// and pass over characters that do not show.
+pub fn reads_as_own(name: &[u8]) -> bool {
+    let seen: Vec<_> = name.iter().filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase).collect();
+    seen.starts_with(OWN_PREFIX)
+}
+
 /// What is noted at the beginning of the first attempt: who sends what.
-fn noted(staging: &Dir) -> io::Result<Vec<u8>> {
+fn noted(staging: &KernelDir) -> io::Result<Vec<u8>> {
     let file = staging.open_read(BEGUN)?;
     if metadata_of(&file)?.kind != Kind::File {
         return Err(io::ErrorKind::InvalidData.into());
@@ -168,6 +181,27 @@ mod tests {
         let read = About::decode(&noted).unwrap();
         assert_eq!((&*read.from, read.names.len() as u64 + read.more_names), ("laptop", 107));
         assert!(read.names.len() > 10);
+    }
+
+    #[test]
+    fn names_of_ours_are_known_however_they_are_spelt() {
+        for ours in [".ringway-0123", ".RingWay-x", ".ring\u{200b}way-x", ".ringway-"] {
+            assert!(reads_as_own(ours.as_bytes()), "{ours}");
+        }
+        for other in ["ringway-x", ".ringway", "a.ringway-x", ""] {
+            assert!(!reads_as_own(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn folder_of_an_attempt_is_known_by_what_it_has() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = KernelDir::open(base.path()).unwrap();
+        assert!(!is_attempt(&folder));
+        std::fs::write(base.path().join("begun"), "somebody's own").unwrap();
+        assert!(!is_attempt(&folder));
+        std::fs::write(base.path().join("begun"), about("laptop", &[b"x"], 0).encode()).unwrap();
+        assert!(is_attempt(&folder));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 use ringway_model::{Compression, Delta, ShareName};
 
 use super::*;
-use crate::control::{Answer, Get, GetPath, GetRefusal, PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, Purpose};
+use crate::control::{
+    Answer, Get, GetPath, GetRefusal, InShare, PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, Purpose,
+};
 use crate::limits::{OFFERED_TIME_MAX_MS, PAGES_AHEAD_MAX};
 use crate::selected::SelectedPaths;
 
@@ -95,8 +97,14 @@ fn a_requester_takes_only_the_names_that_it_asked_for() {
 
 #[test]
 fn an_offer_that_does_not_answer_the_request_breaks_the_protocol() {
-    for bad in [Offer { transfer: [8; 16], ..offer() }, Offer { lanes: 5, ..offer() }, Offer { prove: true, ..offer() }]
-    {
+    // Where it lands is not for the device to say that offers it.
+    let in_share = Some(InShare { share: ShareName::new("runs").unwrap(), path: Vec::new() });
+    for bad in [
+        Offer { transfer: [8; 16], ..offer() },
+        Offer { lanes: 5, ..offer() },
+        Offer { prove: true, ..offer() },
+        Offer { in_share, ..offer() },
+    ] {
         let mut pair = asked(get(&[("data", false)]));
         assert!(pair.initiator.handle_message(Message::Offer(bad.clone()), 0).is_err(), "{bad:?}");
     }
@@ -113,6 +121,29 @@ fn a_request_is_refused_or_declined_by_its_reason() {
     pair.acceptor.decline(DeclineReason::Paused);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&Event::Declined(DeclineReason::Paused)));
+}
+
+#[test]
+fn only_an_offer_that_names_a_share_is_refused_for_it() {
+    let in_share = Some(InShare { share: ShareName::new("runs").unwrap(), path: b"a".to_vec() });
+    let offered = |offer: Offer| {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.offer(&offer);
+        pair.run().unwrap();
+        assert_eq!(pair.told_acceptor.last(), Some(&Event::Offered(offer, names(&[b"data"]))));
+        pair
+    };
+    let mut pair = offered(Offer { in_share, ..offer() });
+    pair.acceptor.refuse_get(GetRefusal::NoShare);
+    pair.run().unwrap();
+    assert_eq!(pair.told_initiator.last(), Some(&Event::GetRefused(GetRefusal::NoShare)));
+    assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
+    let mut pair = offered(offer());
+    pair.acceptor.refuse_get(GetRefusal::NoShare);
+    pair.run().unwrap();
+    assert!(!pair.acceptor.is_ended() && !pair.initiator.is_ended(), "nothing was said");
+    assert!(pair.initiator.handle_message(Message::GetRefused(GetRefusal::NoShare), 0).is_err());
 }
 
 #[test]
