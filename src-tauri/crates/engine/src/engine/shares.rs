@@ -119,7 +119,7 @@ impl Engine {
     pub fn set_readers(&self, name: &ShareName, with: &SharedWith) -> Result<(), Fault> {
         let unknown = || Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() });
         let share = self.shared.store.share(name)?.ok_or_else(unknown)?;
-        self.shared.store.add_share(&share.name, &share.shared, with)?;
+        self.shared.store.add_share(&share.name, &share.shared, with, None)?;
         self.shared.changes.changed();
         Ok(())
     }

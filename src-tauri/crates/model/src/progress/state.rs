@@ -298,6 +298,7 @@ mod tests {
             peer: None,
             peer_id: None,
             target: (started_by == Side::Here).then(|| "lab-ws".into()),
+            in_share: None,
             title: "a".into(),
             more_names: 0,
             paths: Vec::new(),
