@@ -323,6 +323,18 @@ function failedOn({ path, operation, source }: Pick<Extract<Fault, { code: "path
   return { path: path.path, operation: operationWords(operation), why: system(source) };
 }
 
+/** What to do where a path of a shared folder cannot be opened. */
+function pathThereNext({ errno }: SystemError): string {
+  switch (errno) {
+    case 40:
+      return t("fault.pathThere.link.next");
+    case 95:
+      return t("fault.pathThere.kernel.next");
+    default:
+      return t("fault.pathThere.next");
+  }
+}
+
 /** Names of what has arrived that a sentence lists. */
 const PUBLISHED_SHOWN_MAX = 10;
 
@@ -407,8 +419,12 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return says("fault.noDropBox", { peer, share: fault.share });
     case "share_unavailable":
       return says("fault.shareUnavailable", { peer, share: fault.share, why: shareWhy(fault.trouble) });
+    case "not_served":
+      return says("fault.notServed", { peer });
+    case "no_longer_shared":
+      return fault.by === "here" ? says("fault.noLongerShared.here", { peer }) : says("fault.noLongerShared.there", { peer });
     case "path_there":
-      return says("fault.pathThere", { ...failedOn(fault), peer });
+      return { what: t("fault.pathThere", { ...failedOn(fault), peer }), next: pathThereNext(fault.source) };
     case "answer_lost":
       return fault.errno === 110 ? says("fault.answerLost.silent", { peer }) : says("fault.answerLost", { peer, why: system(fault) });
     case "asking_stopped":

@@ -312,11 +312,15 @@ export interface Arguments {
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
+  "fault.noLongerShared.here": { peer: string };
+  "fault.noLongerShared.here.next": { peer: string };
+  "fault.noLongerShared.there": { peer: string };
   "fault.turnedAway": { peer: string };
   "fault.notShared": { peer: string; share: string };
   "fault.noDropBox": { peer: string; share: string };
   "fault.shareUnavailable": { peer: string; share: string; why: string };
   "fault.pathThere": { operation: string; path: string; peer: string; why: string };
+  "fault.notServed": { peer: string };
   "fault.answerLost": { peer: string; why: string };
   "fault.answerLost.silent": { peer: string };
   "fault.askingStopped": { peer: string; time: string };

@@ -6,66 +6,13 @@ import { randomBytes } from "node:crypto";
 import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePort } from "../setup/devices.mjs";
 import { capture, run } from "../setup/process.mjs";
 import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
-import { EXIT, asked, eventually, harmfulNetwork, listing, oddTree, receiver, same, sameInside, strangers } from "./harness.mjs";
+import { EXIT, asked, eventually, harmfulNetwork, listing, receiver, same, sameInside } from "./harness.mjs";
+import { SLOW, finished, getter, got, moving, service, sharing } from "./sharing.mjs";
 
 /** The harm is done after this many bytes to who gets, long before the end of the tree's 40 MB. */
 const MIDWAY_BYTES = 20_000_000;
-
-/** The link's rate in tests that act on what runs: a few seconds for the whole tree. */
-const SLOW = ["--limit", "8M", "--compress", "off"];
-
-/** Starts `ringway serve` on `device`, and waits until it listens. It is killed with the test. */
-async function service(t, device, inbox, { port, args = [] } = {}) {
-  port ??= await freePort();
-  const target = `127.0.0.1:${port}`;
-  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json", ...args]);
-  t.after(() => running.kill());
-  await running.event("listening");
-  await eventually("the socket", () => existsSync(join(device.env.XDG_RUNTIME_DIR, "ringway/control.sock")));
-  return Object.assign(running, { target, port });
-}
-
-/**
- * Two paired devices: `far` serves `shared` under the name `runs`, and `near` gets into `inbox`.
- * With a network, that is between the two.
- */
-async function sharing(t, { tree = null, share = true } = {}) {
-  const all = strangers(t);
-  const [shared, inboxThere] = ["shared", "inbox there"].map((name) => join(all.base, name));
-  for (const path of [shared, inboxThere]) mkdirSync(path);
-  if (tree) oddTree(join(shared, "tree"), ...tree);
-  const serving = await service(t, all.far, inboxThere);
-  const [{ code }] = await asked(all.far, ["code"]);
-  const paired = await all.near.run(["pair", serving.target, "--code-file", all.near.codeFile(code)]);
-  assert.equal(paired.status, EXIT.all, paired.said());
-  if (share) {
-    const added = await all.far.run(["share", "add", shared, "--name", "runs", "--with", "near"]);
-    assert.equal(added.status, EXIT.all, added.said());
-  }
-  return { ...all, shared, inboxThere, serving };
-}
-
-/** Starts `ringway get` on `device`. It is killed with the test. */
-function getter(t, device, words, { args = [], ...how } = {}) {
-  const running = device.start(["get", ...[words].flat(), "--json", ...args], how);
-  t.after(() => running.kill());
-  return running;
-}
-
-const finished = (end) => end.events.find(({ event }) => event === "finished");
-
-/** Gets, and must end with the expected status. */
-async function got(t, device, words, { wanted = EXIT.all, ...how } = {}) {
-  const running = getter(t, device, words, how);
-  assert.equal(await running.exit(), wanted, running.said());
-  return running;
-}
-
-/** Waits until so many entries have arrived. */
-const moving = (getting) => eventually("the first bytes", () => getting.events.some(({ event, bytes_done: bytes }) => event === "progress" && bytes > 0));
 
 for (const [io, lanes, tls] of [
   ["uring", "1", "auto"],
@@ -306,7 +253,7 @@ test("`ringway recv` shares nothing", async (t) => {
   await serving.exit();
   const receiving = await receiver(t, far, inboxThere, { code: null, port: serving.port });
   const getting = await got(t, near, [`${receiving.target}:runs`, inbox], { wanted: EXIT.failed });
-  assert.equal(getting.events.at(-1).error.code, "not_shared", getting.said());
+  assert.equal(getting.events.at(-1).error.code, "not_served", getting.said());
 });
 
 test("a device that is not paired gets nothing, and is asked for a code", async (t) => {

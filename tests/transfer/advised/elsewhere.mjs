@@ -46,6 +46,21 @@ export const ELSEWHERE = [
     test: "a whole share, its contents, and several paths at once",
   },
   {
+    keys: ["Start `ringway serve` there instead of `ringway recv`."],
+    file: "tests/transfer/get-ends.test.mjs",
+    test: "who runs `ringway recv` is told apart from who does not share",
+  },
+  {
+    keys: ["Start `ringway serve` there, and use the address and port that it shows. If it runs already, a firewall refuses: `ringway doctor` there shows the command that opens the port."],
+    file: "tests/transfer/get-ends.test.mjs",
+    test: "where nothing listens, get and ls name `ringway serve`, which lets them through",
+  },
+  {
+    keys: ["`ringway code --new` there shows a code. Enter it: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE."],
+    file: "tests/transfer/get-ends.test.mjs",
+    test: "who is not paired gets with the code that `ringway code --new` there shows",
+  },
+  {
     keys: ["`ringway devices` lists the paired devices. Say DEVICE, DEVICE:SHARE or DEVICE:SHARE/PATH."],
     file: "tests/transfer/ls.test.mjs",
     test: "what is not shared, not there or no path is refused with its own error",

@@ -529,8 +529,8 @@ pub(crate) struct SettingsArgs {
     /// Whether a service that the window started continues to receive after the window is closed
     #[arg(long, value_enum)]
     pub(crate) background: Option<SwitchArg>,
-    /// Whether the service receives; off declines offers that wait for an answer, and lets running
-    /// transfers continue
+    /// Whether the service listens; off declines offers that wait for an answer, serves no shared
+    /// folders, and lets running transfers continue
     #[arg(long, value_enum)]
     pub(crate) receiving: Option<SwitchArg>,
     /// Whether the service starts when this user logs in: with its systemd unit if that is
@@ -552,7 +552,7 @@ pub(crate) enum SwitchArg {
 #[derive(Debug, Args)]
 pub(crate) struct CodeArgs {
     /// Read the code or standing secret from FILE (- is standard input) instead of from
-    /// RINGWAY_CODE or a prompt. recv then expects this code instead of a random one
+    /// RINGWAY_CODE or a prompt. `ringway recv` expects this code instead of a random one
     #[arg(long, value_name = "FILE")]
     pub(crate) code_file: Option<PathBuf>,
 }
@@ -572,7 +572,7 @@ pub(crate) struct PathArgs {
 /// How much is reported, and how.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ReportingArgs {
-    /// Print nothing but errors, questions and the receiver's code
+    /// Print nothing but errors, questions and codes
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print more: identities, the paths taken and why, how the time was spent, every failed file

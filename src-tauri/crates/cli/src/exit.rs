@@ -16,7 +16,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The transfer ended with its receipt, but some files failed; each is named.
     SomeFailed = 3,
-    /// The receiver declined the offer.
+    /// The receiver declined the offer, or the device that was asked for something cannot serve it
+    /// now.
     Declined = 4,
     /// The two devices do not know each other, the code was wrong, or a known device answered with
     /// another key.
@@ -34,9 +35,9 @@ Exit status:
   1  failed, or stopped with Ctrl-C
   2  wrong usage: the command line, a setting or a code makes no sense
   3  some files failed; each is named, all others arrived or were copied
-  4  declined by the receiver
+  4  declined by the other device
   5  not authenticated: unknown device, wrong code, or a changed key
-  143  ended by SIGTERM; what has come is kept, and the same send again goes on from there
+  143  ended by SIGTERM; what has come is kept, and the same again goes on from there
   129  the same by SIGHUP, as when its terminal is closed, unless nohup(1) keeps the signal away";
 
 /// How many lines of it hold for a copy: the heading and the statuses 0 to 3.

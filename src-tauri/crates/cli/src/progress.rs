@@ -99,7 +99,7 @@ pub(crate) fn leave(out: &Output, exit: Exit, transfers: u64) -> ! {
     out.event(&Event::Stopping { left: transfers });
     let what = counted(transfers, "transfer");
     let signal = if exit == Exit::HungUp { "SIGHUP" } else { "SIGTERM" };
-    out.warn(format_args!("Ended by {signal}; {what} had not: the same send again goes on from there."));
+    out.warn(format_args!("Ended by {signal}; {what} had not: the same again goes on from there."));
     prompt::restore_echo();
     ringway_engine::close_folders();
     std::process::exit(exit as i32)
@@ -359,19 +359,14 @@ pub(crate) fn tell_end(
 
 /// The last word on a transfer, for people and for programs.
 pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
-    if tell_end(
-        transfer,
-        report,
-        out,
-        |fault| words::error_of(fault, transfer.direction(), peer_name(transfer).as_deref()),
-        false,
-    ) {
+    if tell_end(transfer, report, out, |fault| words::error_in(fault, transfer, peer_name(transfer).as_deref()), false)
+    {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
         if let Some(encryption) = path_taken::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
         }
         if let Some(what) = report.limited_by {
-            let what = pace::bottleneck(what, transfer.direction(), &peer(transfer));
+            let what = pace::bottleneck_of(what, transfer, &peer(transfer));
             out.say(format_args!("Limited by {what}."));
         }
         for path in &report.arrived {

@@ -7,7 +7,7 @@ pub(crate) mod rule;
 
 use std::io;
 
-use ringway_engine::SecretError;
+use ringway_engine::{SecretError, Transfer};
 use ringway_model::sentences::{self, Says, Unsuitable};
 use ringway_model::{
     AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, FreeSpace, LookAlike, Offer, OsError,
@@ -78,6 +78,19 @@ pub(crate) fn error(fault: &Fault) -> Words {
 /// The same of a transfer in that direction, where the other device's name may be known.
 pub(crate) fn error_of(fault: &Fault, direction: Direction, peer: Option<&str>) -> Words {
     marked(fault, commands(fault, fault.says_of(direction)).of_peer(peer).into())
+}
+
+/// The same of a transfer, by who asked for it.
+pub(crate) fn error_in(fault: &Fault, transfer: &Transfer, peer: Option<&str>) -> Words {
+    match transfer.is_got() {
+        true => error_of_get(fault, transfer.direction(), peer),
+        false => error_of(fault, transfer.direction(), peer),
+    }
+}
+
+/// The same of what the receiving device has asked for.
+pub(crate) fn error_of_get(fault: &Fault, direction: Direction, peer: Option<&str>) -> Words {
+    marked(fault, commands(fault, fault.says_of_get(direction)).of_peer(peer).into())
 }
 
 /// Marks what may be an attack: a terminal has no icon or colour for that.

@@ -469,7 +469,8 @@ impl Engine {
         };
         match random() {
             Ok(id) => {
-                let transfer = Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record));
+                let transfer =
+                    Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record)).asked_for();
                 tokio::spawn(getting::run(Arc::clone(&self.shared), request, transfer.clone()));
                 transfer
             }

@@ -86,6 +86,17 @@ pub const GETS_MAX: usize = 16;
 /// The same of one device.
 pub const GETS_OF_ONE_MAX: usize = 8;
 
+/// What a person here has cancelled of what others get, of which their devices may not know yet.
+/// Older ones are forgotten.
+pub const GETS_CANCELLED_MAX: usize = 256;
+
+/// How long a device that gets something waits for its size, where its disk has less free space
+/// than [`SCARCE_BYTES`]: what does not fit is then refused before its first byte.
+pub const COUNTED_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// See [`COUNTED_TIME_MAX`].
+pub const SCARCE_BYTES: u64 = 16_000_000_000;
+
 /// How long patterns of another device may be compared with the names of a folder before anything
 /// of it is offered: half a million ordinary names with a thousand ordinary patterns. A device
 /// chooses its patterns, and a comparison takes what they say.

@@ -63,6 +63,7 @@ pub(crate) fn goodbye(error: Option<&Fault>) -> Cancel {
         Some(Fault::Cancelled { kept: true, .. }) => Cancel::ByPersonKeeping,
         Some(Fault::Cancelled { .. }) => Cancel::ByPerson,
         Some(Fault::Paused { .. }) => Cancel::Paused,
+        Some(Fault::NoLongerShared { .. }) => Cancel::NotShared,
         Some(error) if error.outage().is_some() => Cancel::ConnectionLost,
         _ => Cancel::Failed,
     }

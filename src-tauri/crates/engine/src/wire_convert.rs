@@ -208,6 +208,7 @@ pub(crate) fn decode_cancel(cancel: Cancel) -> Fault {
         Cancel::TooMuch(bytes_max) => Fault::TooMuch { bytes_max, by: Side::There },
         Cancel::Failed => Fault::FailedThere,
         Cancel::Paused => Fault::Paused { by: Side::There },
+        Cancel::NotShared => Fault::NoLongerShared { by: Side::There },
     }
 }
 

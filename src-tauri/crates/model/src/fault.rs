@@ -437,6 +437,8 @@ pub enum Fault {
         /// The name that was asked for.
         share: Text,
     },
+    /// The program that runs at the other device serves no requests: it only receives.
+    NotServed,
     /// The other device shares that folder with this one, and cannot read it now.
     ShareUnavailable {
         /// The share's name.
@@ -602,6 +604,12 @@ pub enum Fault {
     /// A person here forgot the other device while the transfer ran. Its unfinished files are
     /// removed.
     PeerForgotten,
+    /// The right to read what is got has ended while it was got: it is not shared with that device
+    /// any more, or the device was forgotten. What arrived is kept.
+    NoLongerShared {
+        /// The side that shared it.
+        by: Side,
+    },
     /// The destination was removed, renamed or unmounted during the transfer.
     DestinationGone,
     /// Nobody here answered an offer in time, or before it was withdrawn.

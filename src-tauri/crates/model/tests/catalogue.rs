@@ -272,6 +272,7 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
     for fault in samples::faults(NAME) {
         take(fault.says());
         DIRECTIONS.into_iter().for_each(|direction| take(fault.says_of(direction)));
+        DIRECTIONS.into_iter().for_each(|direction| take(fault.says_of_get(direction)));
     }
     failures().for_each(|(failure, direction)| take(sentences::failure(&failure, direction)));
     copy_failures().iter().for_each(|failure| take(sentences::copy_step(failure)));

@@ -26,7 +26,6 @@ pub use in_share::InShare;
 pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
 pub use ranges::{BytesPage, FileState};
-pub(crate) use ranges::{moment, put_moment};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
@@ -203,6 +202,9 @@ pub enum Cancel {
     /// A person has paused it at the side that sends this. Complete files stay, and the transfer
     /// may be offered again.
     Paused,
+    /// What is got is not shared with the other side any more. Complete files stay, and it is not
+    /// offered again.
+    NotShared,
 }
 
 /// The receiver's progress so far.

@@ -14,11 +14,12 @@ use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_BODY_MAX, LANE_HEAD_MAX};
 
+pub use crate::timestamp::Timestamp;
 pub use acl::{ACL_LEN_MAX, Acl, AclKind};
 pub use batch::{Batch, Item};
 pub use chunks::{ChunkLens, ChunkWindow};
 pub use digest::{DIGEST_LEN, Digest};
-pub use entry::{Attributes, Entry, EntryKind, Timestamp};
+pub use entry::{Attributes, Entry, EntryKind};
 pub use head::{HeadBuffer, ITEM_LEN_MAX};
 pub use listed::FileList;
 pub use range::{RangeHead, RangeStep};

@@ -13,6 +13,7 @@ mod pairing;
 mod progress;
 pub mod record;
 pub mod session;
+mod timestamp;
 
 pub use names::{entries, listing, name, offered, selected};
 pub use pairing::{code, pair};

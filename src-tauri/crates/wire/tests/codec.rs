@@ -191,6 +191,7 @@ fn message() -> impl Strategy<Value = Message> {
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),
         Just(Message::Cancel(Cancel::Paused)),
+        Just(Message::Cancel(Cancel::NotShared)),
         Just(Message::Decline(DeclineReason::Paused)),
         any::<u64>().prop_map(|bytes_max| Message::Cancel(Cancel::TooMuch(bytes_max))),
         (micros(), micros(), micros(), micros(), micros()).prop_map(

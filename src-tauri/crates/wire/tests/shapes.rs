@@ -306,6 +306,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("get-refused-same-name", Message::GetRefused(GetRefusal::SameName)),
         ("get-refused-too-many-names", Message::GetRefused(GetRefusal::TooManyNames)),
         ("get-refused-not-served", Message::GetRefused(GetRefusal::NotServed)),
+        ("get-refused-cancelled", Message::GetRefused(GetRefusal::Cancelled)),
         ("get-refused-pattern", Message::GetRefused(GetRefusal::Pattern)),
         ("get-refused-not-one-folder", Message::GetRefused(GetRefusal::NotOneFolder)),
         ("get-refused-too-slow", Message::GetRefused(GetRefusal::TooSlow)),
@@ -317,6 +318,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("cancel-connection-lost", Message::Cancel(Cancel::ConnectionLost)),
         ("cancel-too-much", Message::Cancel(Cancel::TooMuch(0x7b7c_7d7e_7f80))),
         ("cancel-paused", Message::Cancel(Cancel::Paused)),
+        ("cancel-not-shared", Message::Cancel(Cancel::NotShared)),
         ("ping", Message::Ping),
         ("pong", Message::Pong),
         (

@@ -133,6 +133,7 @@ fn ending(past: &Past) -> String {
         Outcome::Partial => format!("{} failed", count(past.report.counts.failed)),
         Outcome::Failed(error) => match error {
             ringway_model::Fault::Cancelled { .. } | ringway_model::Fault::PeerForgotten => "stopped".to_owned(),
+            ringway_model::Fault::NoLongerShared { .. } => "share ended".to_owned(),
             ringway_model::Fault::Declined(_) => "declined".to_owned(),
             ringway_model::Fault::Unanswered => "not answered".to_owned(),
             _ => "failed".to_owned(),

@@ -38,7 +38,7 @@ async fn list(engine: &Engine, args: LsArgs) -> Result<Exit> {
     };
     let name = browser.device().name.clone();
     browser.close().await;
-    listed.map_err(|error| about(error, &name))
+    listed.map_err(|error| about(error, Some(&name)))
 }
 
 /// What to do about a target that is none, in the words of this command.
@@ -50,14 +50,14 @@ fn unknown(fault: Fault) -> anyhow::Error {
             let refusal = Refusal { exit: Exit::from(&fault), what: words.what, next: Some(next.to_owned()) };
             anyhow::Error::new(fault).context(refusal)
         }
-        _ => fault.into(),
+        _ => about(fault.into(), None),
     }
 }
 
-/// What went wrong at a device whose name is known.
-fn about(error: anyhow::Error, device: &str) -> anyhow::Error {
+/// What went wrong at a device, whose name may be known.
+fn about(error: anyhow::Error, device: Option<&str>) -> anyhow::Error {
     let Some(fault) = error.downcast_ref::<Fault>() else { return error };
-    let says = words::error_of(fault, Direction::Sending, Some(device));
+    let says = words::error_of_get(fault, Direction::Receiving, device);
     let refusal = Refusal { exit: Exit::from(fault), what: says.what, next: says.next };
     anyhow::Error::new(fault.clone()).context(refusal)
 }

@@ -53,9 +53,9 @@ pub(crate) enum Event<'a> {
         #[serde(flatten)]
         reason: Option<DeclineReason>,
     },
-    /// `recv`, `send`, `copy`, `serve`: Bytes begin to move.
+    /// `recv`, `send`, `get`, `copy`, `serve`: Bytes begin to move.
     Started(Started),
-    /// `copy --dry-run`, `send --dry-run`: What a real run would do with an entry.
+    /// `copy --dry-run`, `send --dry-run`, `get --dry-run`: What a real run would do with an entry.
     Planned {
         /// The transfer's id.
         id: TransferId,
@@ -65,29 +65,29 @@ pub(crate) enum Event<'a> {
         #[serde(flatten)]
         at: PathText,
     },
-    /// `recv`, `send`, `copy`: The state of a transfer, at most 4 times a second.
+    /// `recv`, `send`, `get`, `copy`: The state of a transfer, at most 4 times a second.
     Progress {
         /// The transfer's id.
         id: TransferId,
         #[serde(flatten)]
         progress: &'a Progress,
     },
-    /// `recv`, `send`, `copy`: An entry that failed. Comes before `finished`.
+    /// `recv`, `send`, `get`, `copy`: An entry that failed. Comes before `finished`.
     EntryFailed {
         /// The transfer's id.
         id: TransferId,
         #[serde(flatten)]
         failure: EntryFailure<'a>,
     },
-    /// `recv`, `send`: A file that was changed at the receiver after it was received, and that the
-    /// receiver keeps. Comes before `finished`.
+    /// `recv`, `send`, `get`: A file that was changed at the receiver after it was received, and
+    /// that the receiver keeps. Comes before `finished`.
     EntryKept {
         /// The transfer's id.
         id: TransferId,
         #[serde(flatten)]
         edit: &'a Edit,
     },
-    /// `recv`, `send`, `copy`, `serve`: A transfer has ended.
+    /// `recv`, `send`, `get`, `copy`, `serve`: A transfer has ended.
     Finished(Box<Finished<'a>>),
     /// `devices`: A paired device.
     Device(Known<'a>),
@@ -215,9 +215,9 @@ pub(crate) enum Event<'a> {
     },
     /// `serve`: Other settings hold from now on.
     SettingsChanged(&'a SettingsInForce),
-    /// `recv`, `send`, `serve`: The program ends.
+    /// `recv`, `send`, `get`, `serve`: The program ends.
     Stopping {
-        /// Transfers that had not ended: the same send again continues them.
+        /// Transfers that had not ended: the same again continues them.
         left: u64,
     },
     /// `stop`: The service has ended.

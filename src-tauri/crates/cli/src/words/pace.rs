@@ -1,11 +1,22 @@
 //! What limits a transfer and where its time went, in words.
 use std::time::Duration;
 
+use ringway_engine::Transfer;
 use ringway_model::{Bottleneck, Direction, SeriesPoint, StageTimes};
 
 /// What limits a transfer to or from `peer`, as in "limited by ...".
 pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, peer: &str) -> String {
     what.says(direction).of_peer(Some(peer)).what()
+}
+
+/// The same of a transfer. Who gets something sets a limit as well, which the other end keeps to.
+pub(crate) fn bottleneck_of(what: Bottleneck, transfer: &Transfer, peer: &str) -> String {
+    let asked = transfer.limit_asked_for();
+    match (what, transfer.direction()) {
+        (Bottleneck::Limit, Direction::Receiving) if asked => "--limit".to_owned(),
+        (Bottleneck::Limit, Direction::Sending) if asked => format!("the limit that {peer} set"),
+        (what, direction) => bottleneck(what, direction, peer),
+    }
 }
 
 /// Over so long the highest rate of a course is taken, as in the window: what several files or

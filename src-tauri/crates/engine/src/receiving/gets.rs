@@ -1,5 +1,6 @@
 //! What other devices get from the shares here: which of it runs or waits to go on, and how much
 //! there may be.
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -10,9 +11,10 @@ use ringway_model::{Device, DeviceId, Pattern, ShareName};
 use ringway_wire::SelectedPaths;
 use ringway_wire::control::{Get, GetPath};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::arrivals::Arrival;
-use crate::limits::{GETS_MAX, GETS_OF_ONE_MAX};
+use crate::limits::{GETS_CANCELLED_MAX, GETS_MAX, GETS_OF_ONE_MAX};
 use crate::store::PairingNumber;
 
 /// A known device's session that has asked for entries of a share.
@@ -54,6 +56,9 @@ pub(crate) struct Gets(Arc<Mutex<All>>);
 struct All {
     running: Vec<Running>,
     next: u64,
+    /// What a person here has cancelled, and until when its device may ask for it again: the oldest
+    /// first.
+    cancelled: VecDeque<(DeviceId, [u8; 16], Instant)>,
 }
 
 struct Running {
@@ -86,6 +91,8 @@ pub(crate) enum Entered {
     New(Entry, mpsc::Receiver<Requester>),
     /// Something new, and its device, or all together, have as many as there may be.
     Full,
+    /// More of something that a person here has cancelled.
+    Cancelled,
 }
 
 impl Gets {
@@ -95,6 +102,11 @@ impl Gets {
         let mut all = self.0.lock();
         if let Some(running) = all.running.iter().find(|running| running.is_of(asker, selection)) {
             return Entered::Renewed(running.to.clone());
+        }
+        let now = Instant::now();
+        all.cancelled.retain(|(_, _, until)| *until > now);
+        if all.cancelled.iter().any(|(device, id, _)| (device, id) == (&asker.device.id, &asker.get.transfer)) {
+            return Entered::Cancelled;
         }
         let theirs = |running: &&Running| running.device == asker.device.id;
         if all.running.iter().filter(theirs).count() >= GETS_OF_ONE_MAX || all.running.len() >= GETS_MAX {
@@ -111,6 +123,17 @@ impl Gets {
         let interrupted = false;
         all.running.push(Running { number, device, pairing, transfer, share, paths, selection, to, interrupted });
         Entered::New(Entry { all: self.clone(), number }, renewed)
+    }
+}
+
+impl Gets {
+    /// A person here has cancelled it: its device, which may not know that, gets no more of it
+    /// `until` it asks no more.
+    pub(crate) fn cancelled(&self, device: DeviceId, transfer: [u8; 16], until: Instant) {
+        let mut all = self.0.lock();
+        all.cancelled.push_back((device, transfer, until));
+        let excess = all.cancelled.len().saturating_sub(GETS_CANCELLED_MAX);
+        all.cancelled.drain(..excess);
     }
 }
 

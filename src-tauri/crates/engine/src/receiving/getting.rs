@@ -13,14 +13,14 @@ use ringway_model::{AuthError, DeclineReason, Device, Fault, FreeSpace, PathTake
 use ringway_tree::filesystem::free_space;
 use ringway_tree::io_plan::IoPlan;
 use ringway_wire::OfferedNames;
-use ringway_wire::control::{Offer, Refusal};
+use ringway_wire::control::{GetRefusal, Offer, Refusal};
 use ringway_wire::session::Event;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::receive::confinement;
 use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
-use crate::limits::{ANSWER_TIME_MAX, RETRY_MAX, STALL_TIME_MIN};
+use crate::limits::{ANSWER_TIME_MAX, COUNTED_TIME_MAX, RETRY_MAX, SCARCE_BYTES, STALL_TIME_MIN};
 use crate::local::own_folders;
 use crate::send::attempts::{Attempt, First, Paired, forgotten, try_all};
 use crate::send::goodbye;
@@ -30,7 +30,7 @@ use crate::shared::Shared;
 use crate::transfers::forgetting::stop_when;
 use crate::transfers::options::{AcceptOptions, GetRequest};
 use crate::transfers::transfer::{Arrived, Transfer};
-use crate::wire_convert::decode_cancel;
+use crate::wire_convert::{decode_cancel, decode_failure};
 use request::Request;
 
 /// Gets something to its end and reports it.
@@ -57,6 +57,7 @@ async fn get(
     transfer.figures().goes_on = !retry.is_zero();
     let site = Site { shared: Arc::clone(shared), paths, io, confined: confinement().is_ok() };
     let wanted = Request::new(&request, transfer.id(), retry)?;
+    transfer.figures().limit_asked = request.limit.is_some();
     let mut getting = Getting {
         site,
         transfer,
@@ -140,7 +141,10 @@ impl Getting<'_> {
         let Reached { mut session, tickets, addresses, round_trip, device, .. } = reached;
         session.machine.get(self.wanted.get.clone(), Arc::clone(&self.wanted.selected));
         transfer.figures().await_answer(false);
-        let offered = self.offered(&mut session).await;
+        let offered = match self.offered(&mut session).await {
+            Ok((offer, names)) => self.counted(&mut session, offer).await.map(|offer| (offer, names)),
+            Err(error) => Err(error),
+        };
         let (offer, names) = match offered {
             Ok(offered) => offered,
             Err(error) => {
@@ -205,6 +209,10 @@ impl Getting<'_> {
                         return Err(Fault::Paused { by: Side::Here });
                     }
                     Some(Event::Offered(offer, names)) => return Ok((offer, Arc::new(names))),
+                    // What is taken back while it is got is told apart from what was never shared.
+                    Some(Event::GetRefused(GetRefusal::NoShare)) if self.transfer.figures().has_begun() => {
+                        return Err(Fault::NoLongerShared { by: Side::There });
+                    }
                     Some(Event::GetRefused(refusal)) => {
                         return Err(request::refused(refusal, &self.request));
                     }
@@ -233,6 +241,30 @@ impl Getting<'_> {
         }
     }
 
+    /// Waits for the size of what is offered, but not for long, if it may not fit: then nothing of
+    /// it comes.
+    async fn counted(&self, session: &mut ringway_link::session::Session, mut offer: Offer) -> Result<Offer, Fault> {
+        let free = free_space::look(&self.request.destination).filter(|free| free.is_exact);
+        let Some(free) = free.map(|free| free.free_bytes).filter(|free| *free < SCARCE_BYTES) else {
+            return Ok(offer);
+        };
+        let until = Instant::now() + COUNTED_TIME_MAX;
+        while !self.transfer.figures().has_begun() && !offer.so_far.complete && offer.so_far.bytes <= free {
+            tokio::select! {
+                event = session.next() => match event? {
+                    Some(Event::TotalsChanged(totals)) => offer.so_far = totals,
+                    Some(Event::Cancelled(cancel)) => return Err(decode_cancel(cancel)),
+                    Some(Event::EntryFailed(failed)) => self.transfer.figures().fail(decode_failure(failed)),
+                    Some(_) => {}
+                    None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
+                },
+                () = sleep_until(until) => break,
+                stopped = self.transfer.cancelled() => return Err(stopped),
+            }
+        }
+        Ok(offer)
+    }
+
     /// How it is taken in: in every session as in the first one. A source that has other names at
     /// the top meanwhile begins anew there.
     fn take_from(&mut self, device: &Device, names: Arc<OfferedNames>) -> Result<(), Fault> {
@@ -253,6 +285,7 @@ impl Getting<'_> {
                 drop: None,
                 names,
                 allowance: None,
+                keeps: true,
                 asked: self.wanted.asked(),
                 timeout: self.request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
             });

@@ -8,9 +8,7 @@ use std::time::Duration;
 use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::LaneStops;
 use ringway_link::rate_limit::RateLimiter;
-use ringway_model::{
-    DeclineReason, Direction, Fault, Invalid, OnCancel, Outage, PathTaken, RateLimit, Side, TransferId,
-};
+use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, PathTaken, RateLimit, Side, TransferId};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::confine;
 use ringway_tree::compression::Packed;
@@ -19,6 +17,7 @@ use ringway_tree::send::{Guard, Outgoing};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{GetPath, GetRefusal};
 use ringway_wire::limits::SILENCE_MAX_MS;
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -54,6 +53,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     }
     let (entry, renewed) = match listening.listeners.gets.enter(&asker) {
         Entered::New(entry, renewed) => (entry, renewed),
+        Entered::Cancelled => return refuse(asker, GetRefusal::Cancelled).await,
         Entered::Full => return decline(asker, DeclineReason::Busy).await,
         Entered::Renewed(to) => {
             // It is just ending, or just being renewed: a moment later it is clear which.
@@ -67,6 +67,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     };
     let opened = match open(&listening, &mut asker, None).await {
         Ok(opened) => opened,
+        Err(refusal) if is_for_now(refusal) => return decline(asker, DeclineReason::Busy).await,
         Err(refusal) => return refuse(asker, refusal).await,
     };
     let transfer = match transfer(&listening, &asker, &opened) {
@@ -83,6 +84,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     let (shared, grant, pairing) = (Arc::clone(&listening.shared), opened.grant, (asker.device.id, asker.pairing));
     let serving = Serving { listening, transfer: transfer.clone(), retry };
     asker.get.retry_s = retry.as_secs() as u32;
+    let (gets, id) = (serving.listening.listeners.gets.clone(), asker.get.transfer);
     let ended = {
         // On the heap: each connection's task, a stranger's too, has room for all that it may come
         // to.
@@ -90,8 +92,9 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
         let revoked = async {
             shared.revoked(grant).await;
             match shared.store.is_paired_as(pairing.0, pairing.1) {
+                // Its device hears the same as where the share was taken back.
                 Ok(false) => transfer.stop_as_forgotten(),
-                _ => transfer.cancel(OnCancel::Keep),
+                _ => transfer.stop_as_not_shared(),
             }
         };
         tokio::select! {
@@ -100,6 +103,10 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
             ended = &mut work => ended,
         }
     };
+    if let Err(Fault::Cancelled { by: Side::Here, .. }) = &ended {
+        // Its device may be about to ask for more, or wait for its disk before it does.
+        gets.cancelled(pairing.0, id, Instant::now() + retry.max(FULL_TIME_MAX).max(PAUSE_TIME_MAX));
+    }
     transfer.end(ended);
 }
 
@@ -111,6 +118,14 @@ fn paths(listening: &Listening) -> PathTaken {
 async fn decline(mut asker: Requester, reason: DeclineReason) {
     asker.session.machine.decline(reason);
     asker.session.close().await;
+}
+
+/// What is refused for want of descriptors here: its device asks again later.
+const NO_DESCRIPTORS: GetRefusal = GetRefusal::Path(0, Errno::MFILE.raw_os_error());
+
+fn is_for_now(refusal: GetRefusal) -> bool {
+    let errnos = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    matches!(refusal, GetRefusal::Path(_, errno) if errnos.contains(&errno))
 }
 
 /// What was asked for, open.
@@ -132,7 +147,9 @@ async fn open(
     let opening = move || {
         let share = shared.open_share(device, &get.share).map_err(|fault| match fault {
             Fault::ShareUnavailable { trouble, .. } => GetRefusal::Unavailable(trouble),
-            _ => GetRefusal::NoShare,
+            Fault::NotShared { .. } => GetRefusal::NoShare,
+            // Nor can this device's own state be read.
+            _ => NO_DESCRIPTORS,
         })?;
         let root = Arc::new(share.root);
         let confine: Confine = {
@@ -162,7 +179,7 @@ fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option
     let path = |path: &GetPath| folder.join(OsString::from_vec(path.path.clone()));
     let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
     let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
-    let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record));
+    let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record)).asked_for();
     transfer.known_peer(device.id, &device.name);
     Some(transfer)
 }
@@ -192,19 +209,26 @@ impl Serving {
             };
             let Some(why) = outage(&error).filter(|_| !self.retry.is_zero()) else { return Err(error) };
             entry.interrupted(true);
-            asker = match next {
-                Some(next) => next,
-                None => self.wait((why, error), &mut renewed).await?,
-            };
-            entry.interrupted(false);
-            opened = match open(&self.listening, &mut asker, Some(offered)).await {
-                Ok(opened) => opened,
-                Err(refusal) => {
-                    asker.session.machine.refuse_get(refusal);
-                    asker.session.close().await;
-                    return Err(Fault::cancelled(Side::Here));
+            let mut next = next;
+            (asker, opened) = loop {
+                asker = match next.take() {
+                    Some(next) => next,
+                    None => self.wait((why, error.clone()), &mut renewed).await?,
+                };
+                match open(&self.listening, &mut asker, Some(Arc::clone(&offered))).await {
+                    Ok(opened) => break (asker, opened),
+                    Err(refusal) if is_for_now(refusal) => decline(asker, DeclineReason::Busy).await,
+                    Err(refusal) => {
+                        asker.session.machine.refuse_get(refusal);
+                        asker.session.close().await;
+                        return Err(match refusal {
+                            GetRefusal::NoShare => Fault::NoLongerShared { by: Side::Here },
+                            _ => Fault::Gone,
+                        });
+                    }
                 }
             };
+            entry.interrupted(false);
         }
     }
 
@@ -233,6 +257,10 @@ impl Serving {
         let asked = get.limit.and_then(|limit| RateLimit::new(limit.get()).ok());
         let ours = self.listening.shared.settings().send_limit;
         let limit = asked.into_iter().chain(ours).min_by_key(|limit| limit.bytes_per_s());
+        {
+            let mut figures = self.transfer.figures();
+            (figures.limit, figures.limit_asked) = (limit, limit.is_some() && limit == asked);
+        }
         let records = get.records_per_key.map_or(RECORDS_PER_KEY_MAX, |records| records.get());
         let job = Job {
             transfer: &self.transfer,
@@ -305,7 +333,9 @@ impl Serving {
             } else if why == (Outage::Paused { by: Side::Here }) {
                 why = Outage::Broken;
             }
-            let until = paused_here.or(rests).unwrap_or(silent_until);
+            // A device that hears of a pause here asks again all the same. One that does not has
+            // gone.
+            let until = paused_here.map(|ends| ends.min(silent_until)).or(rests).unwrap_or(silent_until);
             self.transfer.figures().interrupt(why, None, until.into_std());
             tokio::select! {
                 next = renewed.recv() => {

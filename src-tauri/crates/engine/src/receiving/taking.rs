@@ -74,6 +74,8 @@ pub(super) struct Taking {
     pub(super) names: Arc<OfferedNames>,
     /// What may come in all its sessions together.
     pub(super) allowance: Option<Arc<Allowance>>,
+    /// A person here asked for it: what came of it stays, whatever the other end says.
+    pub(super) keeps: bool,
     /// What of it was asked for, if not all of it.
     pub(super) asked: Option<Asked>,
     /// How long it waits for a sender that sends nothing; none for one that dials: it gives up
@@ -324,6 +326,10 @@ impl Taking {
         let heard = tokio::spawn(session.close_heard());
         // Who breaks the rules of a transfer does not continue it, nor does who stops it and says
         // that nothing is to be kept.
+        let error = match error {
+            Fault::Cancelled { by: Side::There, .. } if self.keeps => Fault::Cancelled { by: Side::There, kept: true },
+            error => error,
+        };
         let keep = outage.is_some() || !matches!(error, Fault::Cancelled { kept: false, .. } | Fault::Protocol { .. });
         job.abandon(keep).await;
         self.note_made(&incoming);

@@ -112,6 +112,8 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
             Err(error @ Fault::Declined(DeclineReason::TooManyOffers { .. })) => error,
+            // What was asked for goes on with something that a person there has paused.
+            Err(error @ Fault::Declined(DeclineReason::Paused)) if transfer.is_got() => error,
             Err(error @ Fault::Declined(DeclineReason::Busy)) if transfer.figures().was_turned_away() => error,
             ended => return ended,
         };

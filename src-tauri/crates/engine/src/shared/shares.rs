@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ringway_model::{DeviceId, Fault, Share, ShareName, ShareThere, ShareTrouble};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
+use ringway_tree::descriptors::Shortage;
 use ringway_tree::receive::{FolderIdentity, OwnFolders};
 
 use super::Shared;
@@ -59,7 +60,13 @@ impl Shared {
             return Err(not_shared());
         }
         let unavailable = |trouble| Fault::ShareUnavailable { share: share.name.as_str().into(), trouble };
-        let root = open(&share.shared).map_err(unavailable)?;
+        let root = open(&share.shared).map_err(|trouble| match trouble {
+            // What this program lacks is no fault of the folder.
+            ShareTrouble::Failed if Dir::open(Path::new("/")).is_err_and(|error| error.is_of_descriptors()) => {
+                Fault::AnswerBusy
+            }
+            trouble => unavailable(trouble),
+        })?;
         let own = own_folders::make(&self.paths)?;
         // A link on its path may lead elsewhere since.
         if own.contain(&root).unwrap_or(true) {

@@ -1,6 +1,7 @@
 //! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
 use std::ffi::OsString;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -45,6 +46,8 @@ struct Shared {
     /// How often a person said that it may go on.
     resumed: watch::Sender<u32>,
     report: watch::Sender<Option<Arc<Report>>>,
+    /// The receiving device has asked for it.
+    got: AtomicBool,
 }
 
 /// Why a person's word here stops it.
@@ -53,6 +56,8 @@ enum Stop {
     Cancelled(OnCancel),
     /// The person forgot the other device.
     Forgotten,
+    /// What it gets is not shared with it any more.
+    NotShared,
 }
 
 /// What the transfer's driver keeps up to date.
@@ -94,6 +99,8 @@ pub(crate) struct Figures {
     pub(crate) gauge: Gauge,
     /// Of this sender.
     pub(crate) limit: Option<RateLimit>,
+    /// The limit is that of who asked for it.
+    pub(crate) limit_asked: bool,
     pub(crate) packed: Option<PackedBytes>,
     /// It may be offered again once it has begun, by either end's word.
     pub(crate) goes_on: bool,
@@ -452,6 +459,7 @@ impl Transfer {
             place: None,
             gauge: Gauge::default(),
             limit: None,
+            limit_asked: false,
             packed: None,
             goes_on: false,
             in_place: false,
@@ -477,6 +485,7 @@ impl Transfer {
             paused: watch::Sender::new(false),
             resumed: watch::Sender::new(0),
             report: watch::Sender::new(None),
+            got: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -492,6 +501,23 @@ impl Transfer {
         let is_theirs = self.shared.direction == Direction::Receiving && self.shared.started_by == Side::There;
         let peer = self.shared.peer.get().filter(|_| is_theirs);
         TransferKey { from: peer.map(|(peer, _)| *peer), id: self.shared.id }
+    }
+
+    /// Whether the receiving device has asked for it, instead of being offered it.
+    pub fn is_got(&self) -> bool {
+        self.shared.got.load(Ordering::Relaxed)
+    }
+
+    /// Whether the lowest limit, as far as this end knows, is the receiving device's, which has
+    /// asked for it.
+    pub fn limit_asked_for(&self) -> bool {
+        self.figures().limit_asked
+    }
+
+    /// The same, as asked for by the receiving device.
+    pub(crate) fn asked_for(self) -> Self {
+        self.shared.got.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Whether both are handles of one transfer.
@@ -590,6 +616,11 @@ impl Transfer {
         self.stop(Stop::Forgotten);
     }
 
+    /// Stops it because what the other device gets is not shared with it any more.
+    pub(crate) fn stop_as_not_shared(&self) {
+        self.stop(Stop::NotShared);
+    }
+
     /// The first reason counts.
     fn stop(&self, why: Stop) {
         self.shared.stop.send_if_modified(|stop| stop.replace(stop.unwrap_or(why)).is_none());
@@ -632,9 +663,19 @@ impl Transfer {
         let mut stop = self.shared.stop.subscribe();
         // The sender lives in self, so this cannot fail.
         let stop = stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop);
+        let is_kept = match stop {
+            Some(Stop::NotShared) => return Fault::NoLongerShared { by: Side::Here },
+            Some(Stop::Forgotten) if self.is_got() && self.shared.direction == Direction::Sending => {
+                return Fault::NoLongerShared { by: Side::Here };
+            }
+            Some(Stop::Cancelled(then)) => then == OnCancel::Keep,
+            // What another device has received is that device's: only a receiver that forgets its
+            // sender removes.
+            Some(Stop::Forgotten) => self.shared.direction == Direction::Sending,
+            None => false,
+        };
         // Before bytes move there is nothing to keep.
-        let kept = stop == Some(Stop::Cancelled(OnCancel::Keep)) && self.figures().has_begun();
-        Fault::Cancelled { by: Side::Here, kept }
+        Fault::Cancelled { by: Side::Here, kept: is_kept && self.figures().has_begun() }
     }
 
     /// Whether a person here has paused it.
@@ -688,7 +729,9 @@ impl Transfer {
         figures.set_stage(Stage::Ended);
         let failed = arrived.counts.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
-            Some(Fault::Cancelled { by: Side::Here, .. }) if *self.shared.stop.borrow() == Some(Stop::Forgotten) => {
+            Some(Fault::Cancelled { by: Side::Here, .. } | Fault::NoLongerShared { by: Side::Here })
+                if *self.shared.stop.borrow() == Some(Stop::Forgotten) =>
+            {
                 Outcome::Failed(Fault::PeerForgotten)
             }
             Some(error) => Outcome::Failed(error),

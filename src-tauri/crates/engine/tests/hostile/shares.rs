@@ -221,8 +221,8 @@ async fn parts_of_a_file_and_what_has_changed_are_asked_for_by_a_browser() {
     let mut seen = Vec::new();
     let began = browser.entries_changed(&inside(""), Listed::Tree, None, |_| async { true }).await.unwrap();
     assert!(began.is_some());
-    // The clock by which the kernel notes changes moves every few milliseconds. What was made before
-    // the listing began is older by then.
+    // The clock by which the kernel notes changes moves every few milliseconds. What was made
+    // before the listing began is older by then.
     let since = began.map(|Timestamp { secs, nanos }| match nanos {
         ..900_000_000 => Timestamp { secs, nanos: nanos + 100_000_000 },
         _ => Timestamp { secs: secs + 1, nanos: 0 },

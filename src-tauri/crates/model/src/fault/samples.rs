@@ -186,6 +186,7 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
     let mut all = Vec::new();
     for side in SIDES {
         all.extend([Fault::cancelled(side), Fault::paused(side), Fault::TooMuch { bytes_max: 20, by: side }]);
+        all.push(Fault::NoLongerShared { by: side });
         all.push(Fault::Cancelled { by: side, kept: true });
     }
     all.extend([
@@ -202,13 +203,14 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
         Fault::Grown { bytes: 5 },
         Fault::NotShared { share: text() },
         Fault::NoDropBox { share: text() },
+        Fault::NotServed,
         Fault::AskingStopped { seconds: 40 },
         Fault::AnswerPaused,
         Fault::AnswerBusy,
     ]);
     all.extend(ShareTrouble::ALL.map(|trouble| Fault::ShareUnavailable { share: text(), trouble }));
     let there = |errno| Fault::PathThere { path: (&*text()).into(), operation: Operation::Open, source: os(errno) };
-    all.extend([2, 13, 20, 40].map(there));
+    all.extend([2, 13, 20, 40, 95].map(there));
     all
 }
 

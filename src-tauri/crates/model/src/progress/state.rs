@@ -132,8 +132,12 @@ impl TransferState {
             Outcome::Failed(fault) => fault,
         };
         match fault {
-            Fault::Cancelled { by: Side::Here, .. } | Fault::PeerForgotten => Self::CancelledHere,
-            Fault::Cancelled { by: Side::There, .. } => Self::CancelledThere,
+            Fault::Cancelled { by: Side::Here, .. }
+            | Fault::NoLongerShared { by: Side::Here }
+            | Fault::PeerForgotten => Self::CancelledHere,
+            Fault::Cancelled { by: Side::There, .. } | Fault::NoLongerShared { by: Side::There } => {
+                Self::CancelledThere
+            }
             Fault::Unanswered | Fault::Declined(DeclineReason::NoAnswer) => Self::Unanswered,
             Fault::Declined(DeclineReason::ByChoice | DeclineReason::Stopped) => Self::Declined,
             _ => Self::Failed,

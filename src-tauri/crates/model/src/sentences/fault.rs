@@ -7,7 +7,8 @@ use super::reason::{missing, operation, share_trouble, sync_io, user_tls};
 use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
-use crate::fault::errno::{EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, ENETUNREACH, EPIPE, ETIMEDOUT};
+use crate::fault::errno::{EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, ELOOP, ENETUNREACH};
+use crate::fault::errno::{EOPNOTSUPP, EPIPE, ETIMEDOUT};
 use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, Remedy, Shortage, StoreTrouble};
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side};
@@ -36,7 +37,14 @@ impl Fault {
             Self::ShareUnavailable { share, trouble } => {
                 SHARE_UNAVAILABLE.says().with("share", share).with("why", share_trouble(*trouble))
             }
-            Self::PathThere { path, operation, source } => failed(PATH_THERE, path, *operation, source),
+            Self::PathThere { path, operation, source } => {
+                let next = match source.errno {
+                    Some(ELOOP) => PATH_THERE_LINK,
+                    Some(EOPNOTSUPP) => PATH_THERE_KERNEL,
+                    _ => PATH_THERE,
+                };
+                failed(PATH_THERE, path, *operation, source).and_next(next)
+            }
             Self::AnswerLost(source) => {
                 let row = if source.errno == Some(ETIMEDOUT) { ANSWER_SILENT } else { ANSWER_LOST };
                 row.says().with("why", source)
@@ -102,6 +110,8 @@ impl Fault {
             }
             Self::Paused { by } => at(*by, PAUSED_HERE, PAUSED_THERE).says().and_next(PAUSED),
             Self::PeerForgotten => PEER_FORGOTTEN.says(),
+            Self::NotServed => NOT_SERVED.says(),
+            Self::NoLongerShared { by } => at(*by, NO_LONGER_SHARED_HERE, NO_LONGER_SHARED_THERE).says(),
             Self::DestinationGone => DESTINATION_GONE.says(),
             Self::Unanswered => UNANSWERED.says(),
             Self::Grown { bytes } => GROWN.says().with("size", figures::bytes(*bytes)),
@@ -188,6 +198,50 @@ impl Fault {
                 Self::DestinationGone => COPY_GONE.says(),
                 Self::Cancelled { .. } => COPY_CANCELLED.says(),
                 Self::Gone => COPY_SELECTION_GONE.says(),
+                _ => self.says(),
+            },
+        }
+    }
+}
+
+impl Fault {
+    /// The same of what the receiving device has asked for (`ringway get`, `ringway ls`), at that
+    /// device and at the one that serves it.
+    pub fn says_of_get(&self, direction: Direction) -> Says {
+        match direction {
+            Direction::Sending => match self {
+                Self::Cancelled { .. } | Self::PeerForgotten => self.says().and_next(SERVED_KEPT),
+                Self::ConnectionLost(_)
+                | Self::Stalled { .. }
+                | Self::FailedThere
+                | Self::DestinationFull { .. }
+                | Self::Paused { .. } => self.says().and_next(SERVED_AGAIN),
+                _ => self.says(),
+            },
+            Direction::Copying => self.says_of(direction),
+            Direction::Receiving => match self {
+                Self::Declined(DeclineReason::NoRoom(_)) => self.says_of(direction).and_next(GET_ROOM),
+                Self::Declined(DeclineReason::Busy) => DECLINED_BUSY.says().and_next(GET_BUSY),
+                Self::Declined(DeclineReason::Paused) => DECLINED_PAUSED.says().and_next(GET_PAUSED),
+                Self::Declined(DeclineReason::TooManyOffers { wait_ms }) => {
+                    self.says().and_next(GET_TOO_MANY).with("time", wait((*wait_ms).into()))
+                }
+                Self::Cancelled { kept: true, .. } | Self::Stalled { .. } | Self::FailedThere | Self::Paused { .. } => {
+                    self.says().and_next(GET_RESUME)
+                }
+                Self::Cancelled { .. } | Self::ConnectionLost(_) => self.says().and_next(GET_AGAIN),
+                Self::DestinationFull { .. } => self.says().and_next(GET_FULL),
+                Self::PeerForgotten => self.says().and_next(GET_FORGOTTEN),
+                Self::DestinationGone => self.says().and_next(GET_GONE),
+                Self::TurnedAway => self.says().and_next(GET_SOON),
+                Self::Unreachable { source, remedies, .. }
+                    if source.errno == Some(ECONNREFUSED) && remedies.is_empty() =>
+                {
+                    self.says().and_next(GET_REFUSED)
+                }
+                Self::Auth(AuthError::PairingNeeded { .. } | AuthError::NoCodeOpen) => {
+                    self.says().and_next(GET_PAIRING)
+                }
                 _ => self.says(),
             },
         }

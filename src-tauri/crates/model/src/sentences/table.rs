@@ -675,7 +675,7 @@ rows! {
         next: "Turn on receiving there, then send again.",
     }
     DECLINED_TOO_MANY_OFFERS: "fault.declined.tooManyOffers" {
-        what: "Too many offers to {peer} were withdrawn, declined or not answered, so it takes no more for now.",
+        what: "{peer} takes no more for now: too many offers were withdrawn, declined or not answered, or too much was asked for.",
         terminal: "Send again in {time}; --retry waits for that. Offers that a rule there accepts are not affected.",
         window: "Send again in {time}. Offers that a rule there accepts are not affected.",
     }
@@ -955,6 +955,14 @@ rows! {
         what: "The transfer was stopped because the device was forgotten here.",
         next: "Complete files in folders that existed before are kept. A new folder was removed. Pair the two devices again, then send again.",
     }
+    NO_LONGER_SHARED_HERE: "fault.noLongerShared.here" {
+        what: "Stopped: it is no longer shared with {peer}.",
+        next: "What arrived at {peer} stays there.",
+    }
+    NO_LONGER_SHARED_THERE: "fault.noLongerShared.there" {
+        what: "{peer} no longer shares this with this device.",
+        next: "What arrived is kept. Have it shared again there, then get the same again to resume.",
+    }
     DESTINATION_GONE: "fault.destinationGone" {
         what: "The destination folder was removed, renamed or unmounted during the transfer.",
         next: "Put it back or choose another one, then have it sent again.",
@@ -980,6 +988,60 @@ rows! {
     PATH_THERE: "fault.pathThere" {
         what: "{path} could not be {operation} on {peer}: {why}.",
         next: "Check the path, and its permissions on that device.",
+    }
+    PATH_THERE_LINK: "fault.pathThere.link" {
+        next: "The path leads through a symbolic link, which is not followed. Name the path to which the link leads.",
+    }
+    PATH_THERE_KERNEL: "fault.pathThere.kernel" {
+        next: "It shows what the kernel there knows, as /proc does, and is never shared.",
+    }
+    NOT_SERVED: "fault.notServed" {
+        what: "The program that runs on {peer} only receives: nothing can be got from it.",
+        terminal: "Start `ringway serve` there instead of `ringway recv`.",
+        window: "Start Ringway there, or its service.",
+    }
+    // What a terminal says in addition, or instead, of what the other device was asked for.
+    GET_RESUME: "get.resume" {
+        terminal: "What arrived is kept. Get the same again to resume.",
+    }
+    GET_AGAIN: "get.again" {
+        terminal: "No incomplete file appears under its final name. Get the same again to complete it.",
+    }
+    GET_ROOM: "get.room" {
+        terminal: "Free up space or choose another folder, then get the same again.",
+    }
+    GET_FULL: "get.full" {
+        terminal: "Complete files are kept. Free up space or choose another folder, then get the same again to resume.",
+    }
+    GET_BUSY: "get.busy" {
+        terminal: "Get it again when one has finished; --retry waits for that.",
+    }
+    GET_PAUSED: "get.paused" {
+        terminal: "Resume it there, then get it again.",
+    }
+    GET_TOO_MANY: "get.tooMany" {
+        terminal: "Get it again in {time}; --retry waits for that.",
+    }
+    GET_FORGOTTEN: "get.forgotten" {
+        terminal: "Complete files in folders that existed before are kept. Pair the two devices again, then get the same again.",
+    }
+    GET_GONE: "get.gone" {
+        terminal: "Put it back or choose another one, then get it again.",
+    }
+    GET_SOON: "get.soon" {
+        terminal: "It may have too many connections, or be shutting down. Try again in a moment.",
+    }
+    GET_REFUSED: "get.refused" {
+        terminal: "Nothing accepts connections at that port. Start `ringway serve` there, and use the address and port that it shows. If it runs already, a firewall refuses: `ringway doctor` there shows the command that opens the port.",
+    }
+    GET_PAIRING: "get.pairing" {
+        terminal: "`ringway code --new` there shows a code. Enter it: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",
+    }
+    SERVED_KEPT: "get.servedKept" {
+        terminal: "What arrived at {peer} stays there.",
+    }
+    SERVED_AGAIN: "get.servedAgain" {
+        terminal: "What arrived at {peer} stays there. It can get the same again to resume.",
     }
     ANSWER_LOST: "fault.answerLost" {
         what: "The connection to {peer} was lost before it had answered: {why}.",

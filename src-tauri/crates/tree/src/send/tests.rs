@@ -567,6 +567,14 @@ fn reports_what_cannot_be_sent_and_sends_the_rest() {
 }
 
 #[test]
+fn a_file_of_the_kernel_whose_size_is_none_is_no_empty_file() {
+    let sent = send(&[source(Path::new("/proc/version"))], IoMode::Sync, 1);
+    let unsupported = FailureReason::Os { errno: rustix::io::Errno::OPNOTSUPP.raw_os_error() };
+    assert_eq!(sent.failures, [failure("version", Operation::Read, unsupported)]);
+    assert!(sent.received.entries.is_empty());
+}
+
+#[test]
 fn reports_what_may_not_be_read() {
     if rustix::process::geteuid().is_root() {
         println!("skipped: root may read everything");

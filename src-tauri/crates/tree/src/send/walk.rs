@@ -17,6 +17,7 @@ use std::sync::Arc;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_sys::space;
 use ringway_wire::limits::{LINK_TARGET_MAX, PATH_MAX};
 use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
@@ -101,6 +102,8 @@ pub(super) struct Walk<F> {
     path: Vec<u8>,
     /// Folders that are passed over.
     hides: Option<Hides>,
+    /// The device that was looked at last, and whether its filesystem shows the kernel.
+    looked_at: Option<(u64, bool)>,
 }
 
 /// A folder between the source and the walk's position.
@@ -130,6 +133,7 @@ impl<F: Finds> Walk<F> {
             path: Vec::new(),
             scope,
             hides: None,
+            looked_at: None,
         }
     }
 
@@ -408,6 +412,35 @@ impl<F: Finds> Walk<F> {
         self.hides.as_ref().is_some_and(|hides| hides(metadata))
     }
 
+    /// Whether what is on that device shows the kernel, and another device asks for it.
+    fn is_withheld(&mut self, dev: u64, on: impl AsFd) -> bool {
+        self.hides.is_some() && self.shows_the_kernel(dev, on)
+    }
+
+    /// Whether the filesystem on that device shows what the kernel knows.
+    fn shows_the_kernel(&mut self, dev: u64, on: impl AsFd) -> bool {
+        match self.looked_at {
+            Some((last, shows)) if last == dev => shows,
+            _ => {
+                let shows = space::shows_the_kernel(on).unwrap_or(false);
+                self.looked_at = Some((dev, shows));
+                shows
+            }
+        }
+    }
+
+    /// Whether a file is withheld, or has contents that its size does not tell.
+    fn is_of_the_kernel(&mut self, dir: &Dir, name: &[u8], metadata: &Metadata) -> bool {
+        if metadata.size > 0 && self.hides.is_none() {
+            return false;
+        }
+        match self.looked_at {
+            Some((last, shows)) if last == metadata.dev => shows,
+            // A single file may be mounted from elsewhere.
+            _ => dir.open_read(name).is_ok_and(|file| self.shows_the_kernel(metadata.dev, file)),
+        }
+    }
+
     fn descend(&mut self, parent: &Arc<Dir>, name: &[u8]) -> Result<(), Cancelled> {
         let Some(level) = self.stack.last() else { return Ok(()) };
         let above = level.path.clone();
@@ -422,14 +455,14 @@ impl<F: Finds> Walk<F> {
             Err(_) => parent.metadata(name),
         };
         // Bind mounts can show a folder inside itself.
-        let is_inside_itself = |metadata: &Metadata| {
+        let is_inside_itself = |stack: &[Level], metadata: &Metadata| {
             let identity = attributes::identity(metadata);
-            self.stack.iter().any(|level| level.identity == identity)
+            stack.iter().any(|level| level.identity == identity)
         };
         if path.len() > PATH_MAX {
             self.finds.failed(&above, name, Operation::Open, FailureReason::PathTooLong);
             if let (Ok(dir), Ok(metadata)) = (opened, metadata)
-                && !is_inside_itself(&metadata)
+                && !is_inside_itself(&self.stack, &metadata)
             {
                 // Its entries are counted, because nobody would know otherwise how much is missing.
                 self.push(Arc::new(dir), path, attributes::identity(&metadata));
@@ -438,8 +471,14 @@ impl<F: Finds> Walk<F> {
         }
         match (opened, metadata) {
             (Ok(_), Ok(metadata)) if self.is_hidden(&metadata) => Ok(()),
+            // It is not made at the other end either.
+            (Ok(dir), Ok(metadata)) if self.is_withheld(metadata.dev, &dir) => {
+                self.fail(&above, name, Operation::Open, &Errno::OPNOTSUPP.into());
+                self.failed_below(&path);
+                Ok(())
+            }
             (Ok(dir), Ok(metadata)) => {
-                if is_inside_itself(&metadata) {
+                if is_inside_itself(&self.stack, &metadata) {
                     self.fail(&above, name, Operation::Open, &Errno::LOOP.into());
                     return Ok(());
                 }
@@ -478,6 +517,10 @@ impl<F: Finds> Walk<F> {
             return Ok(());
         }
         match metadata.kind {
+            Kind::File if self.is_of_the_kernel(dir, name, metadata) => {
+                self.fail(path, name, Operation::Read, &Errno::OPNOTSUPP.into());
+                Ok(())
+            }
             Kind::File => self.finds.file(path, dir, name, metadata),
             Kind::Symlink => match dir.read_link(name) {
                 Ok(target) if target.is_empty() || target.len() > LINK_TARGET_MAX => {

@@ -177,6 +177,7 @@ impl Message {
                     Cancel::TooMuch(_) => 4,
                     Cancel::Paused => 5,
                     Cancel::ByPersonKeeping => 6,
+                    Cancel::NotShared => 7,
                 });
                 match cancel {
                     Cancel::DestinationFull(shortage) => encode_shortage(*shortage, out),
@@ -185,7 +186,8 @@ impl Message {
                     | Cancel::ByPersonKeeping
                     | Cancel::Failed
                     | Cancel::ConnectionLost
-                    | Cancel::Paused => {}
+                    | Cancel::Paused
+                    | Cancel::NotShared => {}
                 }
             }
             Self::Ping => out.put_u8(18),
@@ -305,6 +307,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             4 => Cancel::TooMuch(reader.u64()?),
             5 => Cancel::Paused,
             6 => Cancel::ByPersonKeeping,
+            7 => Cancel::NotShared,
             value => return Err(ProtocolError::Unknown { what: "cancel", value }),
         }),
         18 => Message::Ping,

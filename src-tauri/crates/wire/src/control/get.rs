@@ -118,6 +118,8 @@ pub enum GetRefusal {
     NotOneFolder,
     /// Its patterns take too long to compare with all names of a folder.
     TooSlow,
+    /// A person there has cancelled this transfer: the same id is not served again.
+    Cancelled,
 }
 
 pub(super) fn encode(get: &Get, out: &mut Vec<u8>) {
@@ -260,6 +262,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
         GetRefusal::Pattern => out.put_u8(7),
         GetRefusal::NotOneFolder => out.put_u8(8),
         GetRefusal::TooSlow => out.put_u8(9),
+        GetRefusal::Cancelled => out.put_u8(10),
     }
 }
 
@@ -274,6 +277,7 @@ pub(super) fn decode_refusal(reader: &mut Reader<'_>) -> Result<GetRefusal, Prot
         7 => GetRefusal::Pattern,
         8 => GetRefusal::NotOneFolder,
         9 => GetRefusal::TooSlow,
+        10 => GetRefusal::Cancelled,
         value => return Err(ProtocolError::Unknown { what: "refusal of a request", value }),
     })
 }

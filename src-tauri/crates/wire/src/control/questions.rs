@@ -5,7 +5,7 @@ use ringway_model::{ShareName, ShareThere, ShareTrouble};
 use super::fields::{number, pages, share_name, trouble};
 use super::get::{self, GetRefusal};
 use super::plan::PlannedPage;
-use super::ranges::{BytesPage, moment, put_moment};
+use super::ranges::BytesPage;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::entries::{Depth, EntriesPage};
@@ -116,7 +116,7 @@ impl Question {
                 });
                 out.put_u8(*pages);
                 out.put_bool(changed_since.is_some());
-                changed_since.iter().for_each(|since| put_moment(*since, out));
+                changed_since.iter().for_each(|since| since.encode(out));
             }
             Self::Range(RangeWanted { share, path, offset, len }) => {
                 out.put_u8(2);
@@ -141,7 +141,7 @@ impl Question {
                     value => return Err(ProtocolError::Unknown { what: "depth", value }),
                 },
                 pages: pages(reader)?,
-                changed_since: reader.bool("moment")?.then(|| moment(reader)).transpose()?,
+                changed_since: reader.bool("moment")?.then(|| Timestamp::decode(reader)).transpose()?,
             })),
             2 => Ok(Self::Range(RangeWanted {
                 share: share_name(reader)?,

@@ -2,7 +2,7 @@
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::lane::{FILE_SIZE_MAX, Timestamp};
-use crate::limits::{NANOS_PER_SEC, RANGE_PAGE_BYTES_MAX};
+use crate::limits::RANGE_PAGE_BYTES_MAX;
 
 /// A file after a part of it was read. Who reads several parts compares it: if it is another one,
 /// the parts may be of different versions.
@@ -58,7 +58,7 @@ impl BytesPage {
         out.put_bool(self.is_last());
         if let Some(FileState { size, mtime }) = &self.file {
             out.put_u64(*size);
-            put_moment(*mtime, out);
+            mtime.encode(out);
         }
         out.extend_from_slice(&self.bytes);
     }
@@ -66,7 +66,7 @@ impl BytesPage {
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
         let file = match reader.bool("end of a part")? {
             false => None,
-            true => Some(FileState { size: reader.u64()?, mtime: moment(reader)? }),
+            true => Some(FileState { size: reader.u64()?, mtime: Timestamp::decode(reader)? }),
         };
         let bytes = reader.take(reader.rest().len())?;
         let (value, limit) = (bytes.len() as u64, RANGE_PAGE_BYTES_MAX as u64);
@@ -81,19 +81,10 @@ impl BytesPage {
     }
 }
 
-pub(crate) fn put_moment(Timestamp { secs, nanos }: Timestamp, out: &mut Vec<u8>) {
-    out.put_i64(secs);
-    out.put_u32(nanos);
-}
-
-pub(crate) fn moment(reader: &mut Reader<'_>) -> Result<Timestamp, ProtocolError> {
-    let moment = Timestamp { secs: reader.i64()?, nanos: reader.u32()? };
-    if moment.nanos < NANOS_PER_SEC { Ok(moment) } else { Err(ProtocolError::BadValue("nanoseconds")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::NANOS_PER_SEC;
 
     const FILE: FileState = FileState { size: 5, mtime: Timestamp { secs: -1, nanos: 7 } };
 

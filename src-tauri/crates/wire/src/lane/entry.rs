@@ -5,22 +5,13 @@ use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::limits::{LINK_TARGET_MAX, NAME_MAX, PATH_MAX};
 use crate::name::{Name, RelPath};
+use crate::timestamp::Timestamp;
 
 const ITEM_FILE: u8 = 3;
 const ITEM_LINKED_FILE: u8 = 4;
 const ITEM_SYMLINK: u8 = 5;
 const ITEM_HARD_LINK: u8 = 6;
 const ITEM_LAST_HARD_LINK: u8 = 7;
-
-/// A point in time: seconds since 1970 (negative before) and nanoseconds below a second, as struct
-/// timespec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Timestamp {
-    /// Seconds since 1970-01-01 00:00 UTC.
-    pub secs: i64,
-    /// Nanoseconds, 0 to 999,999,999.
-    pub nanos: u32,
-}
 
 /// The attributes that every file and folder has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,10 +6,9 @@ use ringway_model::EntryKind;
 
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
-use crate::control::{moment, put_moment};
-use crate::lane::Timestamp;
 use crate::limits::{ENTRIES_PAGE_BYTES_MAX, ENTRIES_PAGE_LEN_MAX, LINK_TARGET_MAX, NANOS_PER_SEC, PATH_MAX};
 use crate::name::RelPath;
+use crate::timestamp::Timestamp;
 
 /// Sizes are signed in the kernel.
 const SIZE_MAX: u64 = i64::MAX as u64;
@@ -98,13 +97,13 @@ impl EntriesPage {
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.put_bool(self.is_last());
-        self.began.iter().for_each(|began| put_moment(*began, out));
+        self.began.iter().for_each(|began| began.encode(out));
         out.put_u16(self.entries);
         out.extend_from_slice(&self.bytes);
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
-        let began = reader.bool("end of a folder")?.then(|| moment(reader)).transpose()?;
+        let began = reader.bool("end of a folder")?.then(|| Timestamp::decode(reader)).transpose()?;
         let entries = reader.u16()?;
         let bytes = reader.take(reader.rest().len())?;
         for (what, value, limit) in [

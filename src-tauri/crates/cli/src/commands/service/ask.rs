@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice, Waiting};
-use ringway_model::{DeviceId, Fault, Offer, OnCancel, OpenCode, PairingRequest, sentences};
+use ringway_model::{DeviceId, Direction, Fault, Offer, OnCancel, OpenCode, PairingRequest, sentences};
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
@@ -197,6 +197,8 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
         out.say(format_args!("Transfer {short} does not begin."));
         return Ok(Exit::All);
     }
+    let is_sending =
+        under_way(&all).any(|moving| moving.transfer.id == id && moving.transfer.direction == Direction::Sending);
     let then = if args.remove { OnCancel::Remove } else { OnCancel::Keep };
     client.cancel(id.clone(), then).await?;
     out.event(&Event::Cancelled { id: &id });
@@ -204,6 +206,10 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
         OnCancel::Keep => out.say(format_args!(
             "Transfer {short} is cancelled. What arrived is kept at the receiver. Send the same again to resume, \
              or remove it there with `ringway inbox discard ID`."
+        )),
+        OnCancel::Remove if is_sending => out.say(format_args!(
+            "Transfer {short} is cancelled. The receiver is asked to remove what arrived, except complete files in \
+             folders that existed before. What it gets from a shared folder stays there."
         )),
         OnCancel::Remove => out.say(format_args!("Transfer {short} is cancelled. What arrived is removed, except complete files in folders that existed before.")),
     }

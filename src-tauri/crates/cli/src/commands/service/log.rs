@@ -266,7 +266,7 @@ fn ending(transfer: &Transfer, report: &Report) -> String {
         Outcome::Complete => "complete,".to_owned(),
         Outcome::Partial => format!("{} did not make it;", words::entries(report.counts.failed)),
         Outcome::Failed(error) => {
-            return words::error_of(error, transfer.direction(), progress::peer_name(transfer).as_deref()).what;
+            return words::error_in(error, transfer, progress::peer_name(transfer).as_deref()).what;
         }
     };
     let (things, size) = (progress::things(report), bytes(report.counts.bytes));

@@ -109,7 +109,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
         log.close().await;
         return Ok(Exit::All);
     }
-    log.say(format_args!("ends; {} had not: the same send again goes on from there", counted(left as u64, "transfer")));
+    log.say(format_args!("ends; {} had not: the same again goes on from there", counted(left as u64, "transfer")));
     // As if it had been killed, which is what journals are for: stopped in good order, a transfer
     // would take away what it has brought.
     std::process::exit(Exit::All as i32);

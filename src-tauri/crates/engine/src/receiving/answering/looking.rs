@@ -13,8 +13,9 @@ use crate::shared::OpenedShare;
 use crate::wire_convert::encode_entry;
 
 /// Hands out the pages of what is at a path, but for the last one, which it returns. `page` returns
-/// whether more are wanted, and `is_wanted` tells that while there is nothing to hand out. With `confines`, the calling thread reaches nothing but the share from
-/// now on, and should have no other use.
+/// whether more are wanted, and `is_wanted` tells that while there is nothing to hand out. With
+/// `confines`, the calling thread reaches nothing but the share from now on, and should have no
+/// other use.
 ///
 /// # Errors
 /// Why there is no answer.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{Fault, Invalid, Operation, PathText, Text, TransferId};
+use ringway_model::{Fault, Invalid, Operation, PathText, Side, Text, TransferId};
 use ringway_tree::filesystem::selection::Filter;
 use ringway_tree::receive::Asked;
 use ringway_wire::control::{Get, GetPath, GetRefusal, Purpose};
@@ -118,7 +118,9 @@ pub(super) fn share_of(request: &GetRequest) -> Text {
 /// Why nothing can be had, as a fault.
 pub(super) fn refused(refusal: GetRefusal, request: &GetRequest) -> Fault {
     match refusal {
-        GetRefusal::NoShare | GetRefusal::NotServed => Fault::NotShared { share: share_of(request) },
+        GetRefusal::NoShare => Fault::NotShared { share: share_of(request) },
+        GetRefusal::NotServed => Fault::NotServed,
+        GetRefusal::Cancelled => Fault::Cancelled { by: Side::There, kept: true },
         GetRefusal::Unavailable(why) => Fault::ShareUnavailable { share: share_of(request), trouble: why },
         GetRefusal::Path(number, errno) => {
             let path = request.paths.get(usize::from(number)).map(PathInShare::shown);

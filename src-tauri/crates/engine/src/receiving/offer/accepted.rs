@@ -65,6 +65,7 @@ impl Accepted {
             drop: visitor.drop.clone(),
             names: Arc::clone(&visitor.names),
             allowance,
+            keeps: false,
             asked: None,
             timeout: None,
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_sys::space;
 use ringway_wire::OfferedNames;
 use rustix::io::Errno;
 
@@ -88,6 +89,7 @@ pub(in crate::send) fn names(roots: &[Root], wanted: &WantedBeneath<'_>) -> Resu
 fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) -> io::Result<Root> {
     let seen = |dir: Dir| match hides(&metadata_of(&dir)?) {
         true => Err(io::Error::from(Errno::NOENT)),
+        false if space::shows_the_kernel(&dir)? => Err(Errno::OPNOTSUPP.into()),
         false => Ok(Arc::new(dir)),
     };
     // One by one, so that nothing that is passed over is gone through.
@@ -108,8 +110,9 @@ fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) ->
     match there.kind {
         Kind::Dir => Ok(Root::Folder(seen(parent.open_dir(last)?)?, last.to_vec())),
         kind => {
-            if kind == Kind::File {
-                parent.open_read(last)?;
+            // A single file may be mounted from elsewhere.
+            if kind == Kind::File && space::shows_the_kernel(parent.open_read(last)?)? {
+                return Err(Errno::OPNOTSUPP.into());
             }
             Ok(Root::Entry(parent, last.to_vec()))
         }
