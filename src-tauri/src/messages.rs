@@ -11,12 +11,8 @@ pub(crate) fn dialog_home_title(language: Language) -> &'static str {
 
 pub(crate) fn dialog_home(language: Language, folder: &str) -> String {
     match language {
-        Language::En => format!(
-            "{folder} is a home folder. Files received there can change how programs start. Receive into it anyway? Files whose names begin with a dot are refused."
-        ),
-        Language::De => format!(
-            "{folder} ist ein Home-Ordner. Dort empfangene Dateien können ändern, wie Programme starten. Trotzdem dorthin empfangen? Dateien, deren Namen mit einem Punkt beginnen, werden abgelehnt."
-        ),
+        Language::En => format!("{folder} is a home folder. Files received there can change how programs start. Receive into it anyway? Files whose names begin with a dot are refused."),
+        Language::De => format!("{folder} ist ein Home-Ordner. Dort empfangene Dateien können ändern, wie Programme starten. Trotzdem dorthin empfangen? Dateien, deren Namen mit einem Punkt beginnen, werden abgelehnt."),
     }
 }
 
@@ -50,14 +46,8 @@ pub(crate) fn dialog_new_target_text(language: Language, to: &str, was: &str, wh
 
 pub(crate) fn dialog_new_target_more(language: Language, n: u64, what: &str) -> String {
     match language {
-        Language::En => match n {
-            1 => format!("{what} and {n} more"),
-            _ => format!("{what} and {n} more"),
-        },
-        Language::De => match n {
-            1 => format!("{what} und {n} weiteres"),
-            _ => format!("{what} und {n} weitere"),
-        },
+        Language::En => match n { 1 => format!("{what} and {n} more"), _ => format!("{what} and {n} more") },
+        Language::De => match n { 1 => format!("{what} und {n} weiteres"), _ => format!("{what} und {n} weitere") },
     }
 }
 
@@ -84,12 +74,8 @@ pub(crate) fn dialog_shared_home_title(language: Language) -> &'static str {
 
 pub(crate) fn dialog_shared_home_text(language: Language, folder: &str) -> String {
     match language {
-        Language::En => format!(
-            "{folder} is a home folder, or contains one. Sharing it shows private files, such as keys. Share it anyway?"
-        ),
-        Language::De => format!(
-            "{folder} ist ein Home-Ordner oder enthält einen. Ihn freizugeben zeigt private Dateien wie Schlüssel. Trotzdem freigeben?"
-        ),
+        Language::En => format!("{folder} is a home folder, or contains one. Sharing it shows private files, such as keys. Share it anyway?"),
+        Language::De => format!("{folder} ist ein Home-Ordner oder enthält einen. Ihn freizugeben zeigt private Dateien wie Schlüssel. Trotzdem freigeben?"),
     }
 }
 

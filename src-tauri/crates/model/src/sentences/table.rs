@@ -1001,46 +1001,46 @@ rows! {
         window: "Start Ringway there, or its service.",
     }
     // What a terminal says in addition, or instead, of what the other device was asked for.
-    GET_RESUME: "get.resume" {
+    GET_RESUME: "fault.get.resume" {
         terminal: "What arrived is kept. Get the same again to resume.",
     }
-    GET_AGAIN: "get.again" {
+    GET_AGAIN: "fault.get.again" {
         terminal: "No incomplete file appears under its final name. Get the same again to complete it.",
     }
-    GET_ROOM: "get.room" {
+    GET_ROOM: "fault.get.room" {
         terminal: "Free up space or choose another folder, then get the same again.",
     }
-    GET_FULL: "get.full" {
+    GET_FULL: "fault.get.full" {
         terminal: "Complete files are kept. Free up space or choose another folder, then get the same again to resume.",
     }
-    GET_BUSY: "get.busy" {
+    GET_BUSY: "fault.get.busy" {
         terminal: "Get it again when one has finished; --retry waits for that.",
     }
-    GET_PAUSED: "get.paused" {
+    GET_PAUSED: "fault.get.paused" {
         terminal: "Resume it there, then get it again.",
     }
-    GET_TOO_MANY: "get.tooMany" {
+    GET_TOO_MANY: "fault.get.tooMany" {
         terminal: "Get it again in {time}; --retry waits for that.",
     }
-    GET_FORGOTTEN: "get.forgotten" {
+    GET_FORGOTTEN: "fault.get.forgotten" {
         terminal: "Complete files in folders that existed before are kept. Pair the two devices again, then get the same again.",
     }
-    GET_GONE: "get.gone" {
+    GET_GONE: "fault.get.gone" {
         terminal: "Put it back or choose another one, then get it again.",
     }
-    GET_SOON: "get.soon" {
+    GET_SOON: "fault.get.soon" {
         terminal: "It may have too many connections, or be shutting down. Try again in a moment.",
     }
-    GET_REFUSED: "get.refused" {
+    GET_REFUSED: "fault.get.refused" {
         terminal: "Nothing accepts connections at that port. Start `ringway serve` there, and use the address and port that it shows. If it runs already, a firewall refuses: `ringway doctor` there shows the command that opens the port.",
     }
-    GET_PAIRING: "get.pairing" {
+    GET_PAIRING: "fault.get.pairing" {
         terminal: "`ringway code --new` there shows a code. Enter it: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",
     }
-    SERVED_KEPT: "get.servedKept" {
+    SERVED_KEPT: "fault.get.servedKept" {
         terminal: "What arrived at {peer} stays there.",
     }
-    SERVED_AGAIN: "get.servedAgain" {
+    SERVED_AGAIN: "fault.get.servedAgain" {
         terminal: "What arrived at {peer} stays there. It can get the same again to resume.",
     }
     ANSWER_LOST: "fault.answerLost" {
