@@ -732,6 +732,8 @@ share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: nev
 ({ code: "no_drop_box"; 
 /**  The name that was asked for. */
 share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The program that runs at the other device serves no requests: it only receives. */
+({ code: "not_served" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other device shares that folder with this one, and cannot read it now. */
 ({ code: "share_unavailable"; 
 /**  The share's name. */
@@ -2122,6 +2124,8 @@ export type Share = {
 export type ShareThere = {
 	/**  Its name. */
 	name: string,
+	/**  Whether this device may also send into it. */
+	drop: boolean,
 	/**  Why it cannot be read now; none if it can. */
 	unavailable: ShareTrouble | null,
 };
