@@ -47,6 +47,8 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     }
     let shares = Message::Asked { number: 9, question: Question::Shares };
     seeds.push(("codec", "question-shares".to_owned(), payload(&shares)));
+    let bytes = Message::Asked { number: 4, question: range() };
+    seeds.push(("codec", "question-bytes".to_owned(), payload(&bytes)));
     seeds.push(("codec", "queued".to_owned(), payload(&Message::Queued(std::num::NonZeroU32::MIN))));
     seeds.push(("codec", "decline-paused".to_owned(), payload(&Message::Decline(DeclineReason::Paused))));
     let files = (0..11).map(|file| file % 3 == 0).collect();
@@ -191,7 +193,6 @@ fn control_messages() -> Vec<Message> {
         Message::ReceiverTimes(receiver_times()),
         Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20, kept: vec![] }),
         Message::Asked { number: 3, question: question() },
-        Message::Asked { number: 4, question: range() },
         Message::Answered { number: 3, answer: Answer::Entries(entries_page()) },
         Message::MorePages { number: 3, pages: 9 },
         Message::NotWanted { number: 3 },
