@@ -903,7 +903,7 @@ fn questions_that_lead_out_of_a_share_are_refused() {
     let asked = |share: &[u8], path: &[u8], depth: u8, pages: u8| {
         let lengths = [share.len() as u8, 0, path.len() as u8, 0];
         let before = [&[40, 1, 0, 0, 0, 1][..], &lengths[..2], share, &lengths[2..], path].concat();
-        Message::decode(&[&before[..], &[depth, pages]].concat())
+        Message::decode(&[&before[..], &[depth, pages, 0]].concat())
     };
     assert!(asked(b"runs", b"a/b", 1, 1).is_ok() && asked(b"runs", b"", 0, PAGES_AHEAD_MAX).is_ok());
     for path in [&b".."[..], b"/etc", b"a/../b", b"a/..", b"./a", b"a//b", b"a/", b"a\0"] {

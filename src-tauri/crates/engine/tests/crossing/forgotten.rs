@@ -16,6 +16,9 @@ fn another_program_forgets(here: &Device, other: DeviceId) {
 /// Bytes that would take minutes to send.
 const MINUTES: usize = 40_000_000;
 
+/// By then the receiver has noted a part of the file as one that it has.
+const NOTED_BYTES: u64 = 3_000_000;
+
 fn slow(laptop: &Device, receiver: &Receiver, bytes: usize) -> SendRequest {
     fs::create_dir(laptop.path("tree")).unwrap();
     fs::write(laptop.path("tree/large"), vec![7; bytes]).unwrap();
@@ -66,6 +69,13 @@ async fn what_goes_to_a_forgotten_device_ends() {
     let sending = laptop.engine.send(slow(&laptop, &receiver, MINUTES));
     let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
     has_begun(&sending).await;
+    // Until something is on the disk there is nothing to keep.
+    let has_noted = async {
+        while receiving.progress().bytes_done < NOTED_BYTES {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, has_noted).await.unwrap();
     another_program_forgets(&laptop, lab.engine.this_device().id);
     let sent = ends(&sending).await;
     assert!(matches!(failed(&sent), Fault::PeerForgotten), "{sent:?}");

@@ -242,7 +242,7 @@ async fn parts_of_a_file_and_what_has_changed_are_asked_for_by_a_browser() {
 /// A question whose path, or the name of whose share, is none.
 fn raw(share: &[u8], path: &[u8]) -> Vec<u8> {
     let (share_len, path_len) = ((share.len() as u16).to_le_bytes(), (path.len() as u16).to_le_bytes());
-    let payload = [&[40, 9, 0, 0, 0, 1][..], &share_len, share, &path_len, path, &[2, 4]].concat();
+    let payload = [&[40, 9, 0, 0, 0, 1][..], &share_len, share, &path_len, path, &[2, 4, 0]].concat();
     [&(payload.len() as u32).to_le_bytes()[..], &payload].concat()
 }
 
