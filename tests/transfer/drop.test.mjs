@@ -187,6 +187,12 @@ test("what is no drop box for the device has one answer, and says what to do", a
   await sent(t, stranger, data, serving, "box", { wanted: EXIT.notAuthenticated });
   for (const folder of [readable, others, inbox]) untouched(folder);
   assert.deepEqual(readdirSync(box), ["data"]);
+  // What the refusal advises: to look, and to make a shared folder a drop box there.
+  const shares = await asked(near, ["ls", "far"]);
+  assert.deepEqual(shares.filter(({ drop }) => drop).map(({ name }) => name), ["box"]);
+  await asked(far, ["share", "add", readable, "--drop", "--with", "near"]);
+  await sent(t, near, data, serving, "readable");
+  assert.deepEqual(readdirSync(readable), ["data"]);
 });
 
 test("no path leads out of a drop box, or to what is Ringway's own", async (t) => {

@@ -74,7 +74,7 @@ test("offers that a rule accepts land in its folder without a question, and with
   assert.deepEqual([asked.rule, asked.asked_because, asked.destination.path], ["ask", null, inbox]);
   assert.deepEqual([accepted.rule, accepted.destination.path], ["accept", ruled]);
   const shown = await far.run(["devices"]);
-  assert.match(shown.stdout, /OFFERS\n.*near.*accept, into .*from near/);
+  assert.match(shown.stdout, /OFFERS .*MAY READ\n.*near.*accept, into .*from near/);
   const [device] = (await far.run(["devices", "--json"])).events;
   assert.equal(device.rule.consent, "accept");
 });

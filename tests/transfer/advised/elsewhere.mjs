@@ -46,6 +46,11 @@ export const ELSEWHERE = [
     test: "a whole share, its contents, and several paths at once",
   },
   {
+    keys: ["`ringway ls DEVICE` lists its drop boxes. There, `ringway share add FOLDER --drop --with DEVICE` makes a shared folder one."],
+    file: "tests/transfer/drop.test.mjs",
+    test: "what is no drop box for the device has one answer, and says what to do",
+  },
+  {
     keys: ["Start `ringway serve` there instead of `ringway recv`."],
     file: "tests/transfer/get-ends.test.mjs",
     test: "who runs `ringway recv` is told apart from who does not share",
