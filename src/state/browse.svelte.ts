@@ -118,7 +118,7 @@ export class Browse {
       const page = await this.#ipc.call({ readListing: { listing: opened.data } });
       if (!isNow()) return;
       if (page.status === "error") {
-        // What came of it is more than nothing.
+        // The part that has arrived is shown.
         if (!before && reading.has) this.#show(reading.listed(this.order), from);
         return this.#ended(page.error);
       }

@@ -2,7 +2,7 @@
 import type { Chosen, Fault, Ipc, Share, SharedWith } from "../ipc";
 import { areFolders } from "../share-words";
 
-/** Where something is dropped to be shared: with whoever is named then. */
+/** Where a folder is dropped to share it. The dialog then asks with which devices. */
 export const SHARES = "shares";
 
 /** The same, with one device. */

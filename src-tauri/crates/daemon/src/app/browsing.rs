@@ -182,7 +182,7 @@ async fn wait(browser: &mut Option<Browser>, orders: &mut mpsc::UnboundedReceive
         }
     }
     if let Some(idle) = browser.take() {
-        // Whoever orders meanwhile does not wait for the farewell.
+        // An order that comes meanwhile does not wait until the session is closed.
         tokio::spawn(idle.close());
     }
     orders.recv().await

@@ -74,7 +74,7 @@ pub(super) struct Taking {
     pub(super) names: Arc<OfferedNames>,
     /// What may come in all its sessions together.
     pub(super) allowance: Option<Arc<Allowance>>,
-    /// A person here asked for it: what came of it stays, whatever the other end says.
+    /// A person here asked for it: what has arrived stays, whatever the other end says.
     pub(super) keeps: bool,
     /// What of it was asked for, if not all of it.
     pub(super) asked: Option<Asked>,
