@@ -22,7 +22,9 @@ impl Wanted {
     /// # Errors
     /// [`GetRefusal::Pattern`]: the requester has checked its patterns by the same rules.
     pub(super) fn new(get: &Get, selected: &SelectedPaths) -> Result<Self, GetRefusal> {
-        let paths = get.selected.map(|_| selected.iter().map(<[u8]>::to_vec).collect());
+        // The folder itself has no name there.
+        let path = |path: &[u8]| if path.is_empty() { b".".to_vec() } else { path.to_vec() };
+        let paths = get.selected.map(|_| selected.iter().map(path).collect());
         let selection = Selection { patterns: get.patterns.clone(), paths };
         let filter = Filter::new(&selection).map_err(|_| GetRefusal::Pattern)?;
         let entry =

@@ -91,7 +91,8 @@ impl Filter {
         Ok(Some(Arc::new(Self { patterns, listed })))
     }
 
-    /// The listed paths in order, without what only spells them otherwise.
+    /// The listed paths, without what only spells them otherwise: first those that decide what is
+    /// taken, and behind them what is listed within those.
     pub fn listed(&self) -> Option<impl Iterator<Item = &[u8]>> {
         self.listed.as_ref().map(Listed::iter)
     }
@@ -110,15 +111,15 @@ impl Filter {
     /// counts as met.
     pub fn verdict(&self, path: &[u8], is_folder: bool, met: &Met) -> Verdict {
         let place = self.place(path);
-        if let (Some(listed), Some(Place::At(at))) = (&self.listed, &place)
-            && listed.is_itself(*at, path)
+        if let (Some(listed), Some(Place::At(_))) = (&self.listed, &place)
+            && let Some(at) = listed.number(path)
         {
-            met.set(*at);
+            met.set(at);
         }
         let verdict = self.verdict_at(path, is_folder, place.as_ref());
-        if let (Some(listed), Some(Place::Above(from)), Verdict::LeftOut) = (&self.listed, place, verdict) {
-            // A pattern leaves them out, so nobody misses them.
-            listed.below(from, path).for_each(|at| met.set(at));
+        if verdict == Verdict::LeftOut {
+            // A pattern leaves out what is in it, so nobody misses that.
+            self.failed_below(path, met);
         }
         verdict
     }
@@ -147,11 +148,13 @@ impl Filter {
     /// path is that of the source.
     pub fn failed_below(&self, folder: &[u8], met: &Met) {
         let Some(listed) = &self.listed else { return };
-        match listed.place(folder) {
-            _ if folder.is_empty() => listed.all().for_each(|at| met.set(at)),
-            Place::Above(from) => listed.below(from, folder).for_each(|at| met.set(at)),
-            Place::At(_) | Place::Elsewhere => {}
-        }
+        listed.below(folder).for_each(|at| met.set(at));
+    }
+
+    /// Counts an entry as not met, and what is in it: whoever asks is told that it is not there.
+    pub fn not_there(&self, path: &[u8], met: &Met) {
+        let Some(listed) = &self.listed else { return };
+        listed.number(path).into_iter().chain(listed.below(path)).for_each(|at| met.clear(at));
     }
 
     /// The listed paths that were not met: nothing in the source has them.

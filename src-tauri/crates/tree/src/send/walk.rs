@@ -161,34 +161,76 @@ impl<F: Finds> Walk<F> {
     }
 
     /// What becomes of an entry of a folder, by the selection. What is left out is counted.
-    fn takes(&mut self, folder: &[u8], name: &[u8], is_folder: bool) -> Result<bool, Cancelled> {
-        let Some(filter) = &self.scope.filter else { return Ok(true) };
+    fn takes(&mut self, folder: &FolderPath, dir: &Dir, name: &[u8], is_folder: bool) -> Result<bool, Cancelled> {
+        if self.scope.filter.is_none() {
+            return Ok(true);
+        }
         // Another device may have chosen patterns that take long to compare.
         if self.finds.is_over() {
             return Err(Cancelled);
         }
-        let own = self.root.as_ref().map_or(0, |(_, own)| *own);
-        let below = folder.get(own..).unwrap_or_default();
-        let below = below.strip_prefix(b"/").unwrap_or(below);
-        self.path.clear();
-        self.path.extend_from_slice(below);
-        if !below.is_empty() {
-            self.path.push(b'/');
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        path.extend_from_slice(self.in_source(folder));
+        if !path.is_empty() {
+            path.push(b'/');
         }
-        self.path.extend_from_slice(name);
-        match filter.verdict(&self.path, is_folder, &self.met_listed) {
+        path.extend_from_slice(name);
+        let filter = self.scope.filter.as_ref();
+        let verdict = filter.map(|filter| filter.verdict(&path, is_folder, &self.met_listed));
+        self.path = path;
+        match verdict.unwrap_or(Verdict::Taken) {
             Verdict::Taken => Ok(true),
             Verdict::NotListed => Ok(false),
+            // Counted, it would be known to be there.
+            Verdict::LeftOut if self.is_hidden_there(dir, name) => {
+                self.not_there(folder, name);
+                Ok(false)
+            }
             Verdict::LeftOut => self.finds.left_out().map(|()| false),
         }
+    }
+
+    /// Whether an entry is taken, and was offered where it is at the top.
+    fn wants(
+        &mut self,
+        folder: &FolderPath,
+        dir: &Dir,
+        name: &[u8],
+        (is_folder, is_offered): (bool, bool),
+    ) -> Result<bool, Cancelled> {
+        let is_taken = self.takes(folder, dir, name, is_folder)?;
+        // What is hidden is not offered.
+        if is_taken && !is_offered && self.is_hidden_there(dir, name) {
+            self.not_there(folder, name);
+        }
+        Ok(is_taken && is_offered)
+    }
+
+    fn is_hidden_there(&self, dir: &Dir, name: &[u8]) -> bool {
+        self.hides.is_some() && dir.metadata(name).is_ok_and(|there| self.is_hidden(&there))
+    }
+
+    /// The same path, but relative to the source.
+    fn in_source<'p>(&self, path: &'p [u8]) -> &'p [u8] {
+        let own = self.root.as_ref().map_or(0, |(_, own)| *own);
+        let below = path.get(own..).unwrap_or_default();
+        below.strip_prefix(b"/").unwrap_or(below)
     }
 
     /// Passes over what is listed below a folder that failed: it failed with the folder.
     fn failed_below(&self, folder: &[u8]) {
         let Some(filter) = &self.scope.filter else { return };
-        let own = self.root.as_ref().map_or(0, |(_, own)| *own);
-        let below = folder.get(own..).unwrap_or_default();
-        filter.failed_below(below.strip_prefix(b"/").unwrap_or(below), &self.met_listed);
+        filter.failed_below(self.in_source(folder), &self.met_listed);
+    }
+
+    /// Answers for an entry that is hidden as for one that does not exist.
+    fn not_there(&self, folder: &[u8], name: &[u8]) {
+        if let Some(filter) = &self.scope.filter
+            && let Some(path) = joined(folder, name)
+        {
+            filter.not_there(self.in_source(&path), &self.met_listed);
+        }
     }
 
     /// Reports the offered names that were not found, and the listed paths.
@@ -373,7 +415,7 @@ impl<F: Finds> Walk<F> {
             let is_offered = !path.is_empty() || self.is_offered(name);
             let is_known = file_type != FileType::Unknown;
             let is_folder = file_type == FileType::Directory;
-            if is_known && !(self.takes(&path, name, is_folder)? && is_offered) {
+            if is_known && !self.wants(&path, dir, name, (is_folder, is_offered))? {
                 return Ok(());
             }
             if is_folder {
@@ -384,7 +426,7 @@ impl<F: Finds> Walk<F> {
                 Ok(metadata) => {
                     let is_folder = metadata.kind == Kind::Dir;
                     // Its kind is known only now, or is another one now.
-                    if (is_folder || !is_known) && !(self.takes(&path, name, is_folder)? && is_offered) {
+                    if (is_folder || !is_known) && !self.wants(&path, dir, name, (is_folder, is_offered))? {
                         return Ok(());
                     }
                     if is_folder {
@@ -470,7 +512,10 @@ impl<F: Finds> Walk<F> {
             return Ok(());
         }
         match (opened, metadata) {
-            (Ok(_), Ok(metadata)) if self.is_hidden(&metadata) => Ok(()),
+            (Ok(_), Ok(metadata)) if self.is_hidden(&metadata) => {
+                self.not_there(&above, name);
+                Ok(())
+            }
             // It is not made at the other end either.
             (Ok(dir), Ok(metadata)) if self.is_withheld(metadata.dev, &dir) => {
                 self.fail(&above, name, Operation::Open, &Errno::OPNOTSUPP.into());
@@ -480,6 +525,7 @@ impl<F: Finds> Walk<F> {
             (Ok(dir), Ok(metadata)) => {
                 if is_inside_itself(&self.stack, &metadata) {
                     self.fail(&above, name, Operation::Open, &Errno::LOOP.into());
+                    self.failed_below(&path);
                     return Ok(());
                 }
                 let dir = Arc::new(dir);
@@ -488,7 +534,7 @@ impl<F: Finds> Walk<F> {
                 Ok(())
             }
             // It was a folder when it was listed, and is another kind of entry now.
-            (Err(_), Ok(metadata)) if metadata.kind != Kind::Dir => match self.takes(&above, name, false)? {
+            (Err(_), Ok(metadata)) if metadata.kind != Kind::Dir => match self.takes(&above, parent, name, false)? {
                 true => self.entry(&above, parent, name, &metadata),
                 false => Ok(()),
             },
@@ -509,6 +555,7 @@ impl<F: Finds> Walk<F> {
     /// Handles one entry that is not a folder.
     fn entry(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
         if self.is_hidden(metadata) {
+            self.not_there(path, name);
             return Ok(());
         }
         let len = path.len() + usize::from(!path.is_empty()) + name.len();

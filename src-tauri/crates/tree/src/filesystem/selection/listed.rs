@@ -6,8 +6,13 @@ use ringway_model::Fault;
 
 use super::{LISTED_BYTES_MAX, LISTED_MAX};
 
-/// Paths relative to a source, none of them within another one, sorted by [`order`].
-pub(super) struct Listed(Vec<Box<[u8]>>);
+/// Paths relative to a source. They are numbered: first those that decide what is taken, and behind
+/// them those within them, which are only looked for. Both are sorted by [`order`].
+pub(super) struct Listed {
+    /// None of them is within another one.
+    deciding: Vec<Box<[u8]>>,
+    within: Vec<Box<[u8]>>,
+}
 
 /// Where a path stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +26,7 @@ pub(super) enum Place {
 }
 
 impl Listed {
-    /// `None` if the source itself is listed, and with it everything.
+    /// `None` if nothing but the source itself is listed, and with it everything.
     ///
     /// # Errors
     /// [`Fault::Invalid`] for a path that is not within the source, and for too many of them.
@@ -33,55 +38,65 @@ impl Listed {
         if paths.len() > LISTED_MAX || paths.iter().map(Vec::len).sum::<usize>() > LISTED_BYTES_MAX {
             return Err(TOO_MANY);
         }
-        let mut plain = Vec::with_capacity(paths.len());
-        for path in paths {
-            let path = plain_path(path).ok_or(NOT_WITHIN)?;
-            if path.is_empty() {
-                return Ok(None);
-            }
-            plain.push(path);
-        }
+        let plain = paths.iter().map(|path| plain_path(path).ok_or(NOT_WITHIN)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::of(plain))
+    }
+
+    fn of(mut plain: Vec<Box<[u8]>>) -> Option<Self> {
         plain.sort_unstable_by(|one, other| order(one, other));
-        plain.dedup_by(|later, earlier| *later == *earlier || is_above(earlier, later));
-        Ok(Some(Self(plain)))
+        plain.dedup();
+        let (mut deciding, mut within) = (Vec::<Box<[u8]>>::new(), Vec::new());
+        for path in plain {
+            // Whatever stood between a folder and what is in it would be in that folder, too.
+            match deciding.last().is_some_and(|last| is_above(last, &path)) {
+                true => within.push(path),
+                false => deciding.push(path),
+            }
+        }
+        let is_everything = within.is_empty() && deciding.first().is_some_and(|first| first.is_empty());
+        (!is_everything).then_some(Self { deciding, within })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.deciding.len() + self.within.len()
     }
 
     pub(super) fn place(&self, path: &[u8]) -> Place {
-        let behind = self.0.partition_point(|listed| order(listed, path) != Ordering::Greater);
-        // Whatever stood between a folder and what is in it would be in that folder, too.
-        let before = behind.checked_sub(1).filter(|at| &*self.0[*at] == path || is_above(&self.0[*at], path));
-        match (before, self.0.get(behind)) {
+        let behind = self.deciding.partition_point(|listed| order(listed, path) != Ordering::Greater);
+        // Again, nothing stands between the two.
+        let before =
+            behind.checked_sub(1).filter(|at| &*self.deciding[*at] == path || is_above(&self.deciding[*at], path));
+        match (before, self.deciding.get(behind)) {
             (Some(at), _) => Place::At(at),
             (None, Some(next)) if is_above(path, next) => Place::Above(behind),
             _ => Place::Elsewhere,
         }
     }
 
-    /// Whether the path of this number is this one, and not one around it.
-    pub(super) fn is_itself(&self, at: usize, path: &[u8]) -> bool {
-        *self.0[at] == *path
+    /// The number of the listed path that is this one.
+    pub(super) fn number(&self, path: &[u8]) -> Option<usize> {
+        let find = |paths: &[Box<[u8]>]| paths.binary_search_by(|listed| order(listed, path)).ok();
+        find(&self.deciding).or_else(|| find(&self.within).map(|at| self.deciding.len() + at))
     }
 
-    /// The numbers of the paths below a folder, of which `from` is the first.
-    pub(super) fn below(&self, from: usize, folder: &[u8]) -> impl Iterator<Item = usize> {
-        (from..self.0.len()).take_while(move |at| is_above(folder, &self.0[*at]))
+    /// The numbers of the paths below a folder.
+    pub(super) fn below(&self, folder: &[u8]) -> impl Iterator<Item = usize> {
+        let find = move |paths: &[Box<[u8]>]| {
+            let from = paths.partition_point(|listed| order(listed, folder) != Ordering::Greater);
+            from..from + paths[from..].iter().take_while(|path| is_above(folder, path)).count()
+        };
+        let first_within = self.deciding.len();
+        find(&self.deciding).chain(find(&self.within).map(move |at| first_within + at))
     }
 
+    /// The paths by their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.0.iter().map(|path| &**path)
-    }
-
-    /// The numbers of all paths.
-    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
-        0..self.0.len()
+        self.deciding.iter().chain(&self.within).map(|path| &**path)
     }
 
     pub(super) fn without<'l>(&'l self, met: &'l Met) -> impl Iterator<Item = &'l [u8]> {
-        self.0.iter().enumerate().filter(|(at, _)| !met.has(*at)).map(|(_, path)| &**path)
+        // The source itself was met by whoever asks.
+        self.iter().enumerate().filter(|(at, path)| !met.has(*at) && !path.is_empty()).map(|(_, path)| path)
     }
 }
 
@@ -114,8 +129,12 @@ fn order(one: &[u8], other: &[u8]) -> Ordering {
     one.iter().map(key).cmp(other.iter().map(key))
 }
 
+/// Whether the path lies in the folder, of which an empty path is the source.
 fn is_above(folder: &[u8], path: &[u8]) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
+    match folder.is_empty() {
+        true => !path.is_empty(),
+        false => path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/')),
+    }
 }
 
 /// Which listed paths were met, by any thread.
@@ -129,6 +148,10 @@ impl Met {
 
     pub(super) fn set(&self, at: usize) {
         self.0[at / 64].fetch_or(1 << (at % 64), Relaxed);
+    }
+
+    pub(super) fn clear(&self, at: usize) {
+        self.0[at / 64].fetch_and(!(1 << (at % 64)), Relaxed);
     }
 
     fn has(&self, at: usize) -> bool {

@@ -136,7 +136,7 @@ fn only_what_is_listed_is_taken_with_the_folders_above_it() {
     let met = filter.nothing_met();
     let takes = |path: &str, is_folder| filter.verdict(path.as_bytes(), is_folder, &met) == Verdict::Taken;
     for (path, is_folder) in
-        [("a", true), ("a/x", false), ("b", true), ("b/c", true), ("b/c/d/e", false), ("#z", false)]
+        [("a", true), ("a/x", false), ("b", true), ("b/c", true), ("b/c/d", true), ("b/c/d/e", false), ("#z", false)]
     {
         assert!(takes(path, is_folder), "{path}");
     }
@@ -146,7 +146,41 @@ fn only_what_is_listed_is_taken_with_the_folders_above_it() {
         assert!(!takes(path, is_folder), "{path}");
     }
     let missing: Vec<_> = filter.missing(&met).collect();
-    assert_eq!(missing, [&b"b.c"[..]], "the others were met, and b/c/d is in b/c");
+    assert_eq!(missing, [&b"b.c"[..]], "the others were met");
+}
+
+#[test]
+fn what_is_listed_within_a_listed_folder_or_with_the_source_is_missed_too() {
+    let lists: [&[&str]; 4] = [
+        &["./a", "./a/two", "./a/one"],
+        &["a/one", "a/two", "a"],
+        &[".", "a", "a/one", "a/two"],
+        &["a/two", "a/one", "a", "a/two", "./"],
+    ];
+    for paths in lists {
+        let filter = listed(paths).unwrap().unwrap();
+        let met = filter.nothing_met();
+        for (path, is_folder) in [("a", true), ("a/one", false), ("a/three", false)] {
+            assert_eq!(filter.verdict(path.as_bytes(), is_folder, &met), Verdict::Taken, "{path} of {paths:?}");
+            assert!(filter.takes(path.as_bytes(), is_folder));
+        }
+        let wanted = if paths.contains(&".") || paths.contains(&"./") { Verdict::Taken } else { Verdict::NotListed };
+        assert_eq!(filter.verdict(b"other", false, &met), wanted, "{paths:?}");
+        assert_eq!(filter.missing(&met).collect::<Vec<_>>(), [b"a/two"], "{paths:?}");
+        filter.not_there(b"a", &met);
+        let missing: Vec<_> = filter.missing(&met).collect();
+        assert_eq!(missing, [&b"a"[..], b"a/one", b"a/two"], "as if it did not exist: {paths:?}");
+        filter.failed_below(b"a", &met);
+        assert_eq!(filter.missing(&met).collect::<Vec<_>>(), [b"a"], "{paths:?}");
+        filter.failed_below(b"", &met);
+        assert_eq!(filter.missing(&met).count(), 0, "{paths:?}");
+    }
+    let patterns = vec![Pattern::Exclude(b"skip".to_vec())];
+    let paths = Some([&b"skip/x/y"[..], b".", b"a/gone"].map(<[u8]>::to_vec).to_vec());
+    let filter = Filter::new(&Selection { patterns, paths }).unwrap().unwrap();
+    let met = filter.nothing_met();
+    assert_eq!(filter.verdict(b"skip", true, &met), Verdict::LeftOut);
+    assert_eq!(filter.missing(&met).collect::<Vec<_>>(), [b"a/gone"], "what is left out is not missed");
 }
 
 #[test]
@@ -163,7 +197,7 @@ fn what_is_listed_and_left_out_is_not_missing() {
 
 #[test]
 fn a_list_stays_within_its_source_and_limits() {
-    assert!(listed(&["a", "./"]).unwrap().is_none(), "the source itself is all of it");
+    assert!(listed(&["./.", "./"]).unwrap().is_none(), "the source itself is all of it");
     assert!(!listed(&[]).unwrap().unwrap().takes(b"a", true), "nothing is listed");
     for path in ["", "/a", "..", "a/../../b", "a/..", "a\0b"] {
         assert!(matches!(listed(&[path]), Err(Fault::Invalid(_))), "{path:?}");

@@ -106,6 +106,75 @@ fn only_what_is_listed_is_sent_and_what_is_not_there_has_failed() {
 }
 
 #[test]
+fn what_is_listed_within_a_listed_folder_and_is_not_there_has_failed() {
+    let scratch = scratch();
+    let root = scratch.path().join("tree");
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    for file in ["a/1", "a/b/2"] {
+        fs::write(root.join(file), file).unwrap();
+    }
+    for list in [
+        &["a", "a/1", "a/gone", "a/b", "a/b/gone"][..],
+        &["a/b/gone", "a/gone", "a/b/2", "a"],
+        &["a/b/gone", "a/gone", "."],
+    ] {
+        let (paths, _, sent) = sent(source(&root), listed(list));
+        assert_eq!(paths, ["tree", "tree/a", "tree/a/1", "tree/a/b", "tree/a/b/2"], "{list:?}");
+        let mut failed: Vec<_> = sent.failures.iter().map(|failure| failure.path.to_str().unwrap()).collect();
+        failed.sort_unstable();
+        assert_eq!(failed, ["tree/a/b/gone", "tree/a/gone"], "{list:?}");
+    }
+}
+
+/// A file and a folder that are hidden, by names of their own and in folders that are listed, too,
+/// against names that nothing has: whoever asks cannot tell one from the other.
+#[test]
+fn what_is_hidden_is_answered_for_as_what_does_not_exist() {
+    let scratch = scratch();
+    let shared = scratch.path().join("shared");
+    for folder in ["in/own/deep", "own/deep"] {
+        fs::create_dir_all(shared.join(folder)).unwrap();
+        fs::write(shared.join(folder).join("x"), "x").unwrap();
+    }
+    for file in ["in/key", "in/file"] {
+        fs::write(shared.join(file), "x").unwrap();
+    }
+    fs::hard_link(shared.join("in/key"), shared.join("key")).unwrap();
+    let hidden = ["in/own", "own", "key"].map(|path| fs::metadata(shared.join(path)).unwrap().ino());
+    let root = Dir::open(&shared).unwrap();
+    let answered = |names: [&str; 2], paths: &[&str], patterns: &[&str]| {
+        let name = |text: &str| text.replace("FOLDER", names[0]).replace("FILE", names[1]).into_bytes();
+        let patterns = patterns.iter().map(|pattern| Pattern::Exclude(name(pattern))).collect();
+        let paths = Some(paths.iter().map(|path| name(path)).collect());
+        let filter = Filter::new(&Selection { patterns, paths }).unwrap();
+        let entries = [EntryBeneath { path: Vec::new(), name: None }];
+        let wanted = WantedBeneath { entries: &entries, filter, goes_on: &|| true };
+        let guard = Guard { confine: Arc::new(|| Ok(())), hides: Arc::new(move |there| hidden.contains(&there.ino)) };
+        let outgoing = Outgoing::start_beneath(&root, &wanted, None, guard).unwrap();
+        let sent = finish(&outgoing, IoMode::Sync, 1, None);
+        let plain = |path: &str| path.replace(names[0], "FOLDER").replace(names[1], "FILE");
+        let failed = sent.failures.iter().map(|failure| (plain(failure.path.to_str().unwrap()), failure.reason));
+        let mut failed: Vec<_> = failed.collect();
+        failed.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        (sent.received.entries.into_keys().collect::<Vec<_>>(), outgoing.excluded(), failed)
+    };
+    for paths in [
+        &["in/FOLDER", "in/FILE"][..],
+        &["in/FOLDER/deep", "in/FILE", "in"],
+        &["in/FOLDER", "in/FOLDER/deep/x", "."],
+        &["FOLDER", "FILE", "in"],
+        &["FILE", "FOLDER/deep", "FOLDER", "./"],
+    ] {
+        for patterns in [&[] as &[&str], &["FOLDER"], &["FILE", "FOLDER/"], &["in/FOLDER/deep"], &["/FOLDER", "/FILE"]]
+        {
+            let own = answered(["own", "key"], paths, patterns);
+            assert_eq!(own, answered(["non", "not"], paths, patterns), "{paths:?} without {patterns:?}");
+            assert!(own.2.iter().any(|(path, _)| path.contains("FOLDER")), "{own:?}");
+        }
+    }
+}
+
+#[test]
 fn later_attempts_leave_out_the_same() {
     let scratch = scratch();
     let root = scratch.path().join("tree");
