@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { capture, run } from "../setup/process.mjs";
 import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
-import { EXIT, asked, eventually, harmfulNetwork, listing, receiver, same, sameInside } from "./harness.mjs";
+import { EXIT, asked, endsUnread, eventually, harmfulNetwork, listing, receiver, same, sameInside } from "./harness.mjs";
 import { SLOW, finished, getter, got, moving, service, sharing } from "./sharing.mjs";
 
 /** The harm is done after this many bytes to who gets, long before the end of the tree's 40 MB. */
@@ -294,6 +294,41 @@ test("patterns and lists select what is got, and the other device applies them",
   assert.equal(two.status, EXIT.usage, two.said());
   const bad = await near.run(["get", source, some, "--exclude", "["]);
   assert.equal(bad.status, EXIT.usage, bad.said());
+});
+
+test("a listed path that is not there has failed, also in a listed folder, and what is Ringway's own is as little there", async (t) => {
+  const { near, far, base, inbox, shared, serving } = await sharing(t);
+  mkdirSync(join(shared, "a"));
+  writeFileSync(join(shared, "a/one"), "one");
+  linkSync(join(far.env.XDG_DATA_HOME, "ringway/identity.pem"), join(shared, "a/key"));
+  const list = join(base, "list");
+  const failed = async (paths, args) => {
+    writeFileSync(list, paths.join("\0") + "\0");
+    const ended = await got(t, near, [`${serving.target}:runs/`, inbox], { args: ["--files-from", list, ...args], wanted: EXIT.partial });
+    const { files, excluded, failed: count } = finished(ended);
+    const failures = ended.events.filter(({ event }) => event === "entry_failed");
+    return [files, excluded, count, failures.map(({ path, errno, operation }) => [path, errno, operation])];
+  };
+  for (const args of [["--dry-run"], ["--exclude", "key", "--exclude", "two", "--dry-run"], []]) {
+    for (const paths of [["./a", "./a/two", "./a/one"], ["a/one", "a/two", "a"], ["a/two", "."]]) {
+      const missing = await failed(paths, args);
+      assert.deepEqual(missing.slice(1), [0, 1, [["a/two", 2, "open"]]], `${paths} ${args}`);
+      // With the name of the key instead, nothing but that name differs.
+      const own = await failed(paths.map((path) => path.replace("two", "key")), args);
+      if (args.includes("--dry-run")) assert.equal(own[0], missing[0]);
+      assert.deepEqual(own.slice(1), [0, 1, [["a/key", 2, "open"]]], `${paths} ${args}`);
+    }
+  }
+  assert.deepEqual(below(inbox), ["a", "a/one"]);
+});
+
+test("what getting says and nobody reads does not keep a signal from ending it", { timeout: 120_000 }, async (t) => {
+  const { near, base, inbox, shared, serving } = await sharing(t);
+  for (let file = 0; file < 6_000; file += 1) writeFileSync(join(shared, `${"name".repeat(20)} ${file}`), "");
+  const command = ["get", `${serving.target}:runs/`, inbox];
+  const list = join(base, "list");
+  writeFileSync(list, Array.from({ length: 6_000 }, (_, number) => `${"none".repeat(20)} ${number}\n`).join(""));
+  for (const args of [["--dry-run"], ["--dry-run", "--json"], ["--json", "--files-from", list]]) await endsUnread(t, near, [...command, ...args]);
 });
 
 test("a dry run of getting tells what then moves, writes nothing, and is in no history", async (t) => {

@@ -1,6 +1,8 @@
 // Shared by the two-process tests: a temporary folder, a receiver that is ready, a sender, and
 // trees to send.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -113,6 +115,23 @@ export async function countingNetwork(t, target) {
 export async function ends(sending, receiving, wanted = EXIT.all, wantedThere = wanted) {
   assert.equal(await sending.exit(), wanted, sending.said());
   assert.equal(await receiving.exit(), wantedThere, receiving.said());
+}
+
+/** Ends a command by each signal while nobody reads what it prints, more than pipes hold. */
+export async function endsUnread(t, device, args) {
+  for (const [signal, status] of [["SIGINT", EXIT.failed], ["SIGTERM", EXIT.terminated], ["SIGHUP", EXIT.hungUp]]) {
+    const child = spawn(device.program, args, { env: device.env, stdio: ["ignore", "pipe", "inherit"] });
+    t.after(() => child.kill("SIGKILL"));
+    const ended = once(child, "exit");
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    assert.equal(child.exitCode, null, `${args} waits for who reads it`);
+    const asked = Date.now();
+    child.kill(signal);
+    const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    assert.deepEqual(await ended, [status, null], `${args} ${signal}`);
+    clearTimeout(late);
+    assert.ok(Date.now() - asked < 3_000, `${args} ${signal}: ${Date.now() - asked} ms`);
+  }
 }
 
 export function same(from, to) {

@@ -1,10 +1,10 @@
 // What is selected: patterns and lists of `send` and `copy`, their dry runs, and what arrives.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { BOUND_BY_MODES, EXIT, asked, ends, harmfulNetwork, listing, receiver, sender, strangers } from "./harness.mjs";
+import { BOUND_BY_MODES, EXIT, asked, ends, endsUnread, harmfulNetwork, listing, receiver, sender, strangers } from "./harness.mjs";
 
 const finished = (end) => end.events.find(({ event }) => event === "finished");
 const counts = ({ files, folders, links, bytes, excluded, failed }) => ({ files, folders, links, bytes, excluded, failed });
@@ -182,6 +182,35 @@ test("a stop ends a command that waits for a list or for patterns", { timeout: 6
     }
   }
   assert.ok(!existsSync(join(base, "copy")));
+});
+
+test("a listed path that is not there has failed although a folder above it is listed, in any order", async (t) => {
+  const { base, source, near } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(join(tree, "a"), { recursive: true });
+  for (const file of ["a/one", "other"]) writeFileSync(join(tree, file), file);
+  const list = join(base, "list");
+  const paths = ["./a", "./a/two", "./a/one"];
+  for (const listed of [paths, [...paths].reverse(), [".", "other", ...paths], ["a/two", "./"]]) {
+    writeFileSync(list, listed.join("\n"));
+    for (const command of [["send", "--dry-run", tree, "lab"], ["copy", "--dry-run", "-T", tree, join(base, "copy")], ["copy", "-T", tree, join(base, "copy")]]) {
+      const done = await near.run([...command, "--files-from", list, "--json"]);
+      const failed = done.events.filter(({ event }) => event === "entry_failed");
+      assert.deepEqual([done.status, failed.length], [EXIT.partial, 1], `${command} ${listed}: ${done.said()}`);
+      assert.match(failed[0].path, /(^|\/)a\/two$/);
+      assert.equal(failed[0].errno, 2, done.said());
+    }
+    assert.equal(existsSync(join(base, "copy/other")), listed.some((path) => /^\.\/?$/.test(path)));
+    rmSync(join(base, "copy"), { recursive: true });
+  }
+});
+
+test("a dry run that nobody reads ends at once by a signal, with its exit status", { timeout: 120_000 }, async (t) => {
+  const { base, source, near } = strangers(t);
+  for (let file = 0; file < 6_000; file += 1) writeFileSync(join(source, `${"name".repeat(20)} ${file}`), "");
+  for (const command of [["send", "--dry-run", source, "lab"], ["copy", "--dry-run", source, join(base, "copy")]]) {
+    for (const args of [command, [...command, "--json"]]) await endsUnread(t, near, args);
+  }
 });
 
 test("lists that are given twice or empty are told from others, and patterns may begin with a dash", async (t) => {

@@ -1,20 +1,34 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as
 //! after Ctrl-Z and fg: has a transfer that waits go on.
 //!
+//! A thread of its own hears them, because all others may wait for whoever reads the output. Where
+//! nothing has to be put in order, output that nobody reads does not keep the command from ending.
+//!
 //! None of them removes what arrived. With Ctrl-C a person cancels, and the other end hears of it.
 //! SIGTERM (a logout, a shutdown, timeout(1), systemd) and SIGHUP (a terminal that was closed) only
 //! end the connection. Where SIGHUP is ignored, as nohup(1) does, it stays ignored.
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
 use crate::ask::prompt;
 use crate::exit::Exit;
+use crate::output;
 
 /// Signals that come so close together are one request: timeout(1) signals the command and then its
 /// whole group.
 const SAME_REQUEST: Duration = Duration::from_millis(300);
+
+/// How often it is looked after a stop whether what is said is read.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Looks without anything being read, after which nobody is taken to read it: a second signal or
+/// SIGKILL would follow otherwise.
+const UNREAD_LOOKS: u32 = 4;
 
 /// How a stop was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +46,7 @@ enum Stop {
 pub(crate) struct Interrupts {
     asked: watch::Receiver<Option<Stop>>,
     continued: watch::Receiver<()>,
+    ends_unread: Arc<AtomicBool>,
 }
 
 /// A stop that others are to hear of later.
@@ -49,54 +64,45 @@ impl HeldBack {
 
 /// Has a write beyond RLIMIT_FSIZE fail with EFBIG from now on: by default SIGXFSZ ends the process
 /// (setrlimit(2)). A program that this one starts has the default again, since a handler ends with
-/// execve(2) and an ignored signal would stay ignored. Needs a tokio runtime.
+/// execve(2) and an ignored signal would stay ignored. Not for use in a tokio runtime.
 pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
     // The handler stays when nobody listens any more.
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let _within = runtime.enter();
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
 }
 
 impl Interrupts {
-    /// Takes the signals over from now on. Needs a tokio runtime.
+    /// Takes the signals over from now on.
     pub(crate) fn listen() -> std::io::Result<Self> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hang_up =
-            if is_ignored(rustix::process::Signal::HUP) { None } else { Some(signal(SignalKind::hangup())?) };
-        let mut goes_on = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
         let (tell_continued, continued) = watch::channel(());
-        tokio::spawn(async move {
-            while goes_on.recv().await.is_some() {
-                tell_continued.send_replace(());
-            }
-        });
         let (tell, asked) = watch::channel(None);
-        tokio::spawn(async move {
-            let mut next = async || {
-                tokio::select! {
-                    // Of several at once, what a person says counts.
-                    biased;
-                    _ = interrupt.recv() => Stop::Interrupted,
-                    _ = terminate.recv() => Stop::Terminated,
-                    _ = async { hang_up.as_mut()?.recv().await }, if hang_up.is_some() => Stop::HungUp,
-                }
-            };
-            let stop = next().await;
-            tell.send_replace(Some(stop));
-            let first = Instant::now();
-            while first.elapsed() < SAME_REQUEST {
-                next().await;
+        let ends_unread = Arc::new(AtomicBool::new(false));
+        let may_end = Arc::clone(&ends_unread);
+        let (tell_taken, taken) = mpsc::channel();
+        let hears = move || match Signals::take() {
+            Err(error) => drop(tell_taken.send(Err(error))),
+            Ok((runtime, signals)) => {
+                let _ = tell_taken.send(Ok(()));
+                runtime.block_on(signals.hear(&tell, tell_continued, &may_end));
             }
-            prompt::restore_echo();
-            std::process::exit(Exit::Failed as i32);
-        });
-        Ok(Self { asked, continued })
+        };
+        std::thread::Builder::new().name("ringway-signals".into()).spawn(hears)?;
+        taken.recv().map_err(std::io::Error::other)??;
+        Ok(Self { asked, continued, ends_unread })
+    }
+
+    /// From now on a stop ends this process although it has something to say that nobody reads:
+    /// nothing has to be put in order that the next attempt would not.
+    pub(crate) fn end_unread(&self) {
+        self.ends_unread.store(true, Ordering::Relaxed);
     }
 
     /// Waits until a stop is asked for; returns at once if it has been.
     pub(crate) async fn asked(&self) {
         let mut asked = self.asked.clone();
         if asked.wait_for(Option::is_some).await.is_err() {
-            // The task that watches the signals never ends by itself.
+            // The thread that watches the signals never ends by itself.
             std::future::pending::<()>().await;
         }
     }
@@ -122,7 +128,7 @@ impl Interrupts {
     /// The same interrupts, but that a stop is heard of no sooner than it is passed on.
     pub(crate) fn held_back(&self) -> (Self, HeldBack) {
         let (tell, asked) = watch::channel(None);
-        (Self { asked, continued: self.continued.clone() }, HeldBack { asked: self.asked.clone(), tell })
+        (Self { asked, ..self.clone() }, HeldBack { asked: self.asked.clone(), tell })
     }
 
     /// What changes with each SIGCONT from now on.
@@ -145,11 +151,92 @@ impl Interrupts {
 
     /// The status for what was stopped before anything came of it.
     pub(crate) fn exit(&self) -> Exit {
-        match *self.asked.borrow() {
-            Some(Stop::Terminated) => Exit::Terminated,
-            Some(Stop::HungUp) => Exit::HungUp,
-            Some(Stop::Interrupted) | None => Exit::Failed,
+        self.asked.borrow().map_or(Exit::Failed, Stop::exit)
+    }
+}
+
+impl Stop {
+    fn exit(self) -> Exit {
+        match self {
+            Self::Terminated => Exit::Terminated,
+            Self::HungUp => Exit::HungUp,
+            Self::Interrupted => Exit::Failed,
         }
+    }
+}
+
+/// The signals that are taken over.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// None where it is ignored.
+    hang_up: Option<Signal>,
+    goes_on: Option<Signal>,
+}
+
+impl Signals {
+    /// They come in that runtime.
+    fn take() -> std::io::Result<(Runtime, Self)> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let within = runtime.enter();
+        let hang_up = if is_ignored(rustix::process::Signal::HUP) { None } else { Some(signal(SignalKind::hangup())?) };
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let goes_on = Some(signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?);
+        drop(within);
+        Ok((runtime, Self { interrupt, terminate, hang_up, goes_on }))
+    }
+
+    /// Tells the first request, and ends the process with the second, or where nobody reads what is
+    /// said if that may end it.
+    async fn hear(mut self, tell: &watch::Sender<Option<Stop>>, continued: watch::Sender<()>, may_end: &AtomicBool) {
+        if let Some(mut goes_on) = self.goes_on.take() {
+            tokio::spawn(async move {
+                while goes_on.recv().await.is_some() {
+                    continued.send_replace(());
+                }
+            });
+        }
+        let stop = self.next().await;
+        tell.send_replace(Some(stop));
+        let is_unread = tokio::select! {
+            () = self.again() => false,
+            () = nobody_reads(may_end) => true,
+        };
+        prompt::restore_echo();
+        if is_unread {
+            ringway_engine::close_folders();
+        }
+        std::process::exit(stop.exit() as i32);
+    }
+
+    async fn next(&mut self) -> Stop {
+        let Self { interrupt, terminate, hang_up, .. } = self;
+        tokio::select! {
+            // Of several at once, what a person says counts.
+            biased;
+            _ = interrupt.recv() => Stop::Interrupted,
+            _ = terminate.recv() => Stop::Terminated,
+            _ = async { hang_up.as_mut()?.recv().await }, if hang_up.is_some() => Stop::HungUp,
+        }
+    }
+
+    /// Waits for a second request.
+    async fn again(&mut self) {
+        let first = Instant::now();
+        while first.elapsed() < SAME_REQUEST {
+            self.next().await;
+        }
+    }
+}
+
+/// Waits until something is to be said for a while that nobody reads, if that may end the process.
+async fn nobody_reads(may_end: &AtomicBool) {
+    let (mut before, mut looks) = (None, 0);
+    while looks < UNREAD_LOOKS {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let now = output::under_way().filter(|_| may_end.load(Ordering::Relaxed));
+        looks = if now.is_some() && now == before { looks + 1 } else { 0 };
+        before = now;
     }
 }
 

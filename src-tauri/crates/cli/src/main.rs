@@ -36,18 +36,15 @@ const ENDING_IN_ORDER: [&str; 6] = ["copy", "send", "recv", "pair", "serve", "be
 fn main() -> ExitCode {
     ringway_engine::return_large_blocks();
     let name = std::env::args_os().nth(1).unwrap_or_default();
-    let mut runtime = match name == "copy" {
-        // A copy has no control plane to speak of, and a short one would pay for its threads.
-        true => Builder::new_current_thread(),
-        false => Builder::new_multi_thread(),
+    let runtime = match name == "copy" {
+        // A copy has no control plane to speak of, and a short one would pay for its threads and
+        // descriptors.
+        true => Builder::new_current_thread().enable_time().build(),
+        false => Builder::new_multi_thread().worker_threads(CONTROL_THREADS).enable_all().build(),
     };
-    let runtime = runtime.worker_threads(CONTROL_THREADS).enable_all().build();
     // Before all else: until then a signal ends the process without a word.
     let interrupts = match &runtime {
-        Ok(runtime) if ENDING_IN_ORDER.iter().any(|command| name == *command) => {
-            let _within = runtime.enter();
-            Some(Interrupts::listen())
-        }
+        Ok(_) if ENDING_IN_ORDER.iter().any(|command| name == *command) => Some(Interrupts::listen()),
         _ => None,
     };
     // A kernel that refuses leaves dumps as the system has them: nothing else depends on it.
@@ -55,6 +52,7 @@ fn main() -> ExitCode {
     let command = Cli::try_parse().unwrap_or_else(|error| args::hinted(error).exit()).command;
     let out = Output::from(command.report());
     let prints_its_result = command.prints_its_result();
+    let runtime = runtime.and_then(|runtime| interrupt::survive_file_size_limit().map(|()| runtime));
     let ended = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(command, interrupts)));
     let exit = ended.unwrap_or_else(|error| {
         let words = words::anything(&error);
@@ -74,7 +72,6 @@ fn main() -> ExitCode {
 
 async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) -> Result<Exit> {
     let interrupts = || interrupts.unwrap_or_else(Interrupts::listen);
-    interrupt::survive_file_size_limit()?;
     let command = match command {
         Command::Completions { shell } => return manual::completions(shell),
         Command::Man { dir } => return manual::man(dir.as_deref()),

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 
@@ -54,6 +54,24 @@ static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 /// Nobody reads standard output any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
+/// Writes of what is said that have begun, and those that have ended.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+/// Does a write to standard output or standard error: it waits for whoever reads that.
+pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
+    BEGUN.fetch_add(1, Ordering::Relaxed);
+    let written = write();
+    ENDED.fetch_add(1, Ordering::Relaxed);
+    written
+}
+
+/// How many writes have ended, as long as one is under way.
+pub(crate) fn under_way() -> Option<u64> {
+    let ended = ENDED.load(Ordering::Relaxed);
+    (BEGUN.load(Ordering::Relaxed) > ended).then_some(ended)
+}
+
 /// Whether something that was to be read could not be printed.
 pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
@@ -65,8 +83,11 @@ pub(crate) fn is_incomplete() -> bool {
 /// # Errors
 /// The first time that standard output does not take a line for another reason.
 fn print_line(line: impl Display) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    match writeln!(output, "{line}").and_then(|()| output.flush()) {
+    let print = || {
+        let mut output = io::stdout().lock();
+        writeln!(output, "{line}").and_then(|()| output.flush())
+    };
+    match writing(print) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             CLOSED.store(true, Ordering::Relaxed);
             Ok(())
@@ -221,8 +242,10 @@ impl Output {
     fn to_stderr(&self, text: impl Display) {
         self.break_question();
         self.bars.suspend(|| {
-            let mut output = io::stderr().lock();
-            let _ = write!(output, "{text}").and_then(|()| output.flush());
+            writing(|| {
+                let mut output = io::stderr().lock();
+                let _ = write!(output, "{text}").and_then(|()| output.flush());
+            });
         });
     }
 

@@ -48,41 +48,79 @@ const BAR_WIDTH: usize = 24;
 /// Characters of a title that a line has room for.
 const TITLE_MAX: usize = 40;
 
+/// Said once Ctrl-C has ended a transfer that is to be put in order.
+const STOPPING: &str = "Stopping cleanly; Ctrl-C again quits at once.";
+
+/// What SIGTERM and SIGHUP do to a transfer that is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Terminated {
+    /// They leave it as it is, and end the process.
+    Leaves,
+    /// Somebody else sees to that.
+    Elsewhere,
+    /// They stop it as Ctrl-C does.
+    Cancels,
+}
+
 /// Follows `transfer` to its end, telling as it goes, and asks it to stop when the person does.
 /// Says the last word. SIGTERM leaves a sender's as it is; of a receiver there is more to end than
 /// one transfer, so that it sees to that itself.
 pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
-    follow_as(transfer, out, interrupts, transfer.direction() == Direction::Sending).await
+    let terminated = match transfer.direction() {
+        Direction::Sending => Terminated::Leaves,
+        Direction::Receiving => Terminated::Elsewhere,
+        Direction::Copying => Terminated::Cancels,
+    };
+    if terminated == Terminated::Leaves {
+        interrupts.end_unread();
+    }
+    follow_as(transfer, out, interrupts, terminated, STOPPING).await
 }
 
 /// The same for a transfer that this command dials for, in whichever direction: it is all that the
 /// command does, so that SIGTERM leaves it as it is.
 pub(crate) async fn follow_dialled(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
-    follow_as(transfer, out, interrupts, true).await
+    interrupts.end_unread();
+    follow_as(transfer, out, interrupts, Terminated::Leaves, STOPPING).await
 }
 
-async fn follow_as(transfer: &Transfer, out: &Output, interrupts: &Interrupts, is_dialled: bool) -> Arc<Report> {
+/// The same for a dry run, in which nothing is to be put in order.
+pub(crate) async fn follow_dry_run(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
+    interrupts.end_unread();
+    follow_as(transfer, out, interrupts, Terminated::Cancels, "").await
+}
+
+/// `stopping` is said where Ctrl-C ends it.
+async fn follow_as(
+    transfer: &Transfer,
+    out: &Output,
+    interrupts: &Interrupts,
+    terminated: Terminated,
+    stopping: &str,
+) -> Arc<Report> {
     let mut view = View::new(transfer, out);
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     let wait = transfer.wait();
     let asked = interrupts.asked();
     tokio::pin!(wait, asked);
     let mut continued = interrupts.continued();
-    let mut stopping = false;
+    let mut is_stopping = false;
     let report = loop {
         tokio::select! {
             report = &mut wait => break report,
-            () = &mut asked, if !stopping => {
-                stopping = true;
-                match transfer.direction() {
-                    _ if is_dialled && interrupts.is_terminated() => {
+            () = &mut asked, if !is_stopping => {
+                is_stopping = true;
+                match terminated {
+                    Terminated::Leaves if interrupts.is_terminated() => {
                         view.end();
                         leave(out, interrupts.exit(), 1);
                     }
-                    Direction::Receiving if interrupts.is_terminated() => continue,
+                    Terminated::Elsewhere if interrupts.is_terminated() => continue,
                     _ => {}
                 }
-                out.say("Stopping cleanly; Ctrl-C again quits at once.");
+                if !stopping.is_empty() {
+                    out.say(stopping);
+                }
                 transfer.cancel(OnCancel::Keep);
             }
             Ok(()) = continued.changed() => transfer.resume(),

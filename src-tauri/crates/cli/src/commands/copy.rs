@@ -53,7 +53,10 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     if let Some(lines) = &lines {
         lines.belong_to(transfer.id());
     }
-    let report = progress::follow(&transfer, &out, interrupts).await;
+    let report = match args.dry_run {
+        true => progress::follow_dry_run(&transfer, &out, interrupts).await,
+        false => progress::follow(&transfer, &out, interrupts).await,
+    };
     if let Some(lines) = &lines {
         lines.flush();
     }

@@ -11,14 +11,17 @@ use ringway_model::{Fault, Outcome, Planned, Side, TransferId};
 use crate::args::{ReportingArgs, SelectionArgs};
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
-use crate::output::Output;
+use crate::output::{Output, writing};
 use crate::text::for_terminal;
-use crate::words::{self, os};
+use crate::words::{self, Words, os};
 use crate::{json, progress};
 
 /// Bytes that are gathered before they are written, where nobody watches them come: a line is
 /// some 50.
 const GATHERED_MAX: usize = 64 * 1024;
+
+/// Of a dry run that was stopped.
+const STOPPED: &str = "Stopped before everything was listed. In a dry run nothing is transferred.";
 
 /// Starts a dry run, follows it to its end, and says what it comes to.
 pub(super) async fn tell(
@@ -35,10 +38,13 @@ pub(super) async fn tell(
     };
     let transfer = start(planned);
     lines.belong_to(transfer.id());
-    let report = progress::follow_dialled(&transfer, &out, interrupts).await;
+    let report = progress::follow_dry_run(&transfer, &out, interrupts).await;
     lines.flush();
     let peer = transfer.peer().map(|(_, name)| name);
-    let words = |fault: &_| words::error_of(fault, transfer.direction(), peer.as_deref());
+    let words = |fault: &Fault| match fault {
+        Fault::Cancelled { by: Side::Here, .. } => Words::only(STOPPED),
+        _ => words::error_of(fault, transfer.direction(), peer.as_deref()),
+    };
     let came_through = progress::tell_end(&transfer, &report, &out, words, true);
     selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
     if came_through {
@@ -103,8 +109,11 @@ impl PlannedLines {
 /// Without anybody to read it a dry run is over, and there is nothing to undo. One who has gone
 /// away (`| head`) has seen what was wanted.
 fn write_out(gathered: &mut Vec<u8>) {
-    let mut output = io::stdout().lock();
-    match output.write_all(gathered).and_then(|()| output.flush()) {
+    let write = || {
+        let mut output = io::stdout().lock();
+        output.write_all(gathered).and_then(|()| output.flush())
+    };
+    match writing(write) {
         Ok(()) => gathered.clear(),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(Exit::All as i32),
         Err(error) => {
