@@ -215,7 +215,7 @@ describe("receiving", () => {
     });
     await show("inbox");
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(await screen.findByText("The folder here has too little free space: 5.0 GB needed, 1.0 GB free.")).toBeVisible();
+    expect(await screen.findByText("The folder here has too little free space: at least 5.0 GB needed, 1.0 GB free.")).toBeVisible();
   });
 
   test("a taken port is told, with a way out", async () => {

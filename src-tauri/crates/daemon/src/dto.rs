@@ -10,6 +10,7 @@ mod machine;
 mod nearby;
 mod settings;
 
+use ringway_engine::Remembered;
 use ringway_model::{
     Comparison, Device, DeviceId, Difference, Fault, LookAlike, Offer, OpenCode, PairingRequest, Past, Progress,
     Remedy, Report, SeriesPoint, SettingsInForce, Text, TransferId, TransferStatus, TurnedAway, UnderWay,
@@ -47,9 +48,11 @@ pub struct Earlier {
     pub status: TransferStatus,
 }
 
-impl From<Past> for Earlier {
-    fn from(past: Past) -> Self {
-        Self { status: TransferStatus::past(&past), past }
+impl From<Remembered> for Earlier {
+    fn from(remembered: Remembered) -> Self {
+        let status = TransferStatus::past(&remembered.past);
+        let status = if remembered.can_be_repeated() { status } else { status.never_again() };
+        Self { status, past: remembered.past }
     }
 }
 

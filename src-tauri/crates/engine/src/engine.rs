@@ -18,6 +18,7 @@ use ringway_model::{
 };
 use ringway_sys::dir::Dir;
 use ringway_tree::random;
+use ringway_tree::receive::Expected;
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 
@@ -50,13 +51,17 @@ pub struct Engine {
 }
 
 /// What is remembered of a get, to get it again; none where it has options that are not.
-fn remembered(request: &GetRequest) -> Option<Reget> {
+fn remembered(shared: &Shared, request: &GetRequest) -> Option<Reget> {
     let accept = &request.accept;
     let is_plain = !accept.keep_owner && !accept.keep_setuid && !accept.keep_acls && !accept.widen_modes;
     let is_whole = request.selection == Selection::default();
     (is_plain && is_whole).then(|| Reget {
         paths: request.paths.clone(),
         destination: request.destination.clone(),
+        folder: match shared.expect_again(&request.destination, request.folder.as_ref()) {
+            Expected::Folder(folder) => Some(folder),
+            Expected::Mounted | Expected::Any | Expected::Made => None,
+        },
         on_conflict: accept.on_conflict,
         into_home: accept.into_home,
         verify: request.verify,
@@ -295,6 +300,14 @@ impl Engine {
         self.shared.store.past(query, limit)
     }
 
+    /// The same, with what it takes to start them again.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past_remembered(&self, query: &PastQuery, limit: u32) -> Result<Vec<Remembered>, Fault> {
+        self.shared.store.past_remembered(query, limit)
+    }
+
     /// One past transfer and what is long of it, by its number.
     ///
     /// # Errors
@@ -465,7 +478,7 @@ impl Engine {
             paths: vec![request.destination.clone()],
             in_share: None,
             resend: None,
-            reget: remembered(&request),
+            reget: remembered(&self.shared, &request),
         };
         match random() {
             Ok(id) => {

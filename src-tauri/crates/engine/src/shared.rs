@@ -13,7 +13,7 @@ use ringway_link::tls::Tls;
 use ringway_model::{Fault, IntoHome, Invalid, Settings, ThisDevice};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
-use ringway_tree::receive::{self, Expected};
+use ringway_tree::receive::{self, Expected, FolderIdentity};
 use ringway_wire::DeviceName;
 use ringway_wire::control::Greeting;
 
@@ -42,6 +42,14 @@ impl Shared {
     /// What has to be at a path for something to land there.
     pub(crate) fn expect(&self, folder: &Path) -> Expected {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
+    }
+
+    /// The same where something landed before in the folder that was at the path then. If it still
+    /// is, that is the one, although this program may have noted another one earlier.
+    pub(crate) fn expect_again(&self, path: &Path, before: Option<&FolderIdentity>) -> Expected {
+        let now = || Dir::open(path).and_then(|folder| FolderIdentity::of(&folder)).ok();
+        let still = before.and_then(|before| now().filter(|now| now.is_still(before)));
+        still.map_or_else(|| self.expect(path), Expected::Folder)
     }
 
     pub(crate) fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {

@@ -622,7 +622,7 @@ pub enum Fault {
     /// A client refers to something that is gone: it was answered, withdrawn or forgotten
     /// meanwhile.
     Gone,
-    /// More was sent at once than is remembered, so it cannot be sent again.
+    /// Not all of what was selected is remembered, so it cannot be sent or got again.
     TooManySent,
     /// An entry of the history was sent to `was` before, and nobody has confirmed outside the page
     /// that it may be sent to `to`.

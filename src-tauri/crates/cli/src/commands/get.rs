@@ -88,6 +88,7 @@ impl Wanted {
             paths: self.paths.clone(),
             selection: self.selection.clone(),
             destination: self.folder.clone(),
+            folder: None,
             accept: args.landing.accept_options(),
             code: secret.map(GivenSecret::to_pairing_secret),
             tls: args.paths.tls.into(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Address, Engine, GivenSecret, PathInShare, Reference, Resend, SendRequest, Target, Transfer};
-use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Source};
+use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Side, Source};
 
 use crate::args::{self, LimitArg, SelectionSources, SendArgs};
 use crate::ask::code_source;
@@ -170,6 +170,10 @@ async fn again(
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;
+    if sent.past.started_by() == Side::There {
+        let what = format!("Number {number} was not sent from here: the other device got it from a shared folder.");
+        return Err(Refusal::usage(what).advise("It can get the same again there. To send it, name it anew.").into());
+    }
     let target = engine.target_of(&sent)?;
     let is_whole = sent.past.paths.len() as u64 == sent.past.more_names.saturating_add(1);
     let resend = sent.resend.ok_or_else(|| match is_whole {

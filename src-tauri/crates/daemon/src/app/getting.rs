@@ -52,7 +52,7 @@ impl Getting {
                 (settings.receive_folder.0, settings.into_home)
             }
         };
-        Ok(self.start(target, Reget { paths, destination, on_conflict, into_home, verify }))
+        Ok(self.start(target, Reget { paths, destination, folder: None, on_conflict, into_home, verify }))
     }
 
     /// Gets once more what the transfer of that id has got, into the same folder.
@@ -69,12 +69,13 @@ impl Getting {
 
     fn start(&self, target: Target, what: Reget) -> Moving {
         let label = self.engine.label(&target);
-        let Reget { paths, destination, on_conflict, into_home, verify } = what;
+        let Reget { paths, destination, folder, on_conflict, into_home, verify } = what;
         let transfer = self.engine.get(GetRequest {
             target,
             paths,
             selection: Selection::default(),
             destination,
+            folder,
             accept: AcceptOptions { on_conflict, into_home, ..AcceptOptions::default() },
             code: None,
             tls: TlsMode::Auto,

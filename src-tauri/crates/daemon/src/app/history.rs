@@ -21,7 +21,7 @@ impl History {
     /// The latest past transfers of those that are asked for; a page that is not full is the last
     /// one.
     pub(crate) fn page(&self, query: &PastQuery) -> Result<Vec<Earlier>, Fault> {
-        Ok(self.engine.past(query, PAGE)?.into_iter().map(Earlier::from).collect())
+        Ok(self.engine.past_remembered(query, PAGE)?.into_iter().map(Earlier::from).collect())
     }
 
     /// What is long of one of them.

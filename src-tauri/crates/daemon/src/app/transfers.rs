@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{ComparisonState, Fault, Report, Text, TransferKey, TransferStatus, UnderWay};
+use ringway_model::{ComparisonState, Fault, Progress, Report, Text, TransferKey, TransferStatus, UnderWay};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
@@ -48,11 +48,17 @@ struct Listed {
     ended: Option<Report>,
 }
 
+/// Its state, and what a person can do about it.
+fn status_of(transfer: &Transfer, progress: &Progress, ended: Option<&Report>) -> TransferStatus {
+    let status = TransferStatus::of(transfer.direction(), transfer.started_by(), progress, ended);
+    if transfer.can_be_repeated() { status } else { status.never_again() }
+}
+
 impl Listed {
     fn shown(&self) -> Moving {
         let (title, more_names) = self.transfer.title();
         let (direction, progress) = (self.transfer.direction(), self.transfer.progress());
-        let status = TransferStatus::of(direction, self.transfer.started_by(), &progress, self.ended.as_ref());
+        let status = status_of(&self.transfer, &progress, self.ended.as_ref());
         let transfer = UnderWay {
             id: self.id.clone(),
             direction,

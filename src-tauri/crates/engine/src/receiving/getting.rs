@@ -280,7 +280,7 @@ impl Getting<'_> {
                 from: device.clone(),
                 pairing: shared.store.pairing(device.id)?,
                 options: AcceptOptions { destination: Some(destination.clone()), ..self.request.accept.clone() },
-                expected: shared.expect(&destination),
+                expected: shared.expect_again(&destination, self.request.folder.as_ref()),
                 destination,
                 drop: None,
                 names,

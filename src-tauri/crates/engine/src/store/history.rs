@@ -55,6 +55,17 @@ pub struct Remembered {
     pub(crate) target_announced: Option<String>,
 }
 
+impl Remembered {
+    /// Whether what this machine started can be started once more.
+    pub fn can_be_repeated(&self) -> bool {
+        match self.past.direction {
+            Direction::Sending => self.resend.is_some(),
+            Direction::Receiving => self.reget.is_some(),
+            Direction::Copying => false,
+        }
+    }
+}
+
 /// What was sent, to be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resend {

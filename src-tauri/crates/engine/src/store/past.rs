@@ -10,6 +10,7 @@ use ringway_model::{
     Report, Selection, Source, Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::selection;
+use ringway_tree::receive::FolderIdentity;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
@@ -63,7 +64,8 @@ pub(super) const SCHEMA: &str = "
         limit_bytes_per_s INTEGER,
         in_share     BLOB,
         acls_lost    INTEGER NOT NULL DEFAULT 0,
-        reget        BLOB
+        reget        BLOB,
+        got_into     BLOB
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -93,7 +95,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
     target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
-    patterns, limit_bytes_per_s, in_share, acls_lost, reget";
+    patterns, limit_bytes_per_s, in_share, acls_lost, reget, got_into";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -113,6 +115,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("in_share", "BLOB"),
         ("acls_lost", "INTEGER NOT NULL DEFAULT 0"),
         ("reget", "BLOB"),
+        ("got_into", "BLOB"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -187,6 +190,12 @@ impl Store {
     /// Past transfers, the latest first, `limit` of them at most; fewer mean that there are no
     /// more.
     pub(crate) fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Fault> {
+        let all = self.past_remembered(query, limit)?;
+        Ok(all.into_iter().map(|remembered| remembered.past).collect())
+    }
+
+    /// The same, with what it takes to start them again.
+    pub(crate) fn past_remembered(&self, query: &PastQuery, limit: u32) -> Result<Vec<Remembered>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -208,7 +217,6 @@ impl Store {
                 )?
                 // What a later version, or nobody, has written is passed over.
                 .filter_map(Result::transpose)
-                .map(|found| found.map(|remembered| remembered.past))
                 // Here and not in SQL: a row that is passed over takes no place of the page, so a
                 // page that is not full is the last one.
                 .take(limit as usize)
@@ -378,11 +386,11 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
             reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
-            limit_bytes_per_s, in_share, acls_lost, reget)
+            limit_bytes_per_s, in_share, acls_lost, reget, got_into)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :in_share, :acls_lost, :reget)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :in_share, :acls_lost, :reget, :got_into)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -430,6 +438,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":in_share": record.in_share.as_ref().map(|place| place.as_os_str().as_bytes()),
             ":acls_lost": signed(counts.acls_lost),
             ":reget": record.reget.as_ref().and_then(Reget::stored),
+            ":got_into": record.reget.as_ref().and_then(|reget| reget.folder.as_ref()).map(FolderIdentity::encode),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -551,7 +560,9 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
         },
         paths,
     };
-    let reget = row.get::<_, Option<Vec<u8>>>("reget")?.and_then(|stored| Reget::read(&stored));
+    let got_into = row.get::<_, Option<Vec<u8>>>("got_into")?;
+    let reget = row.get::<_, Option<Vec<u8>>>("reget")?;
+    let reget = reget.and_then(|stored| Reget::read(&stored, got_into.as_deref()));
     Ok(Some(Remembered {
         past,
         resend,

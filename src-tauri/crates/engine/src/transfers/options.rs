@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ringway_model::{
     Compression, Delta, IntoHome, IoMode, OnConflict, RateLimit, Selection, ShownSize, Source, TlsMode,
 };
+use ringway_tree::receive::FolderIdentity;
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::devices::reference::PathInShare;
@@ -68,6 +69,9 @@ pub struct GetRequest {
     pub selection: Selection,
     /// The folder that they land in.
     pub destination: PathBuf,
+    /// Which folder that was when the same was got before. Where it is still there, it is the one,
+    /// whatever was at its path when somebody last chose that path.
+    pub folder: Option<FolderIdentity>,
     /// How they land there.
     pub accept: AcceptOptions,
     /// The code, if the two do not know each other yet.

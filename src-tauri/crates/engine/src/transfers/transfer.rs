@@ -530,6 +530,12 @@ impl Transfer {
         self.shared.started_by
     }
 
+    /// Whether it can be started once more from what is remembered of it.
+    pub fn can_be_repeated(&self) -> bool {
+        let record = self.shared.record.as_ref();
+        record.is_some_and(|record| record.resend.is_some() || record.reget.is_some())
+    }
+
     /// Which way.
     pub fn direction(&self) -> Direction {
         self.shared.direction

@@ -247,6 +247,7 @@ async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
         paths: paths.iter().map(reference).collect(),
         selection: Selection::default(),
         destination: laptop.path("in"),
+        folder: None,
         accept: AcceptOptions::default(),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::Auto,

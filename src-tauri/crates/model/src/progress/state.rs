@@ -191,6 +191,13 @@ impl TransferStatus {
         Self { state, actions: after(state, past.direction, past.started_by(), &past.report) }
     }
 
+    /// The same where not all is remembered that it takes to start it once more.
+    pub fn never_again(mut self) -> Self {
+        use TransferAction::{GetAgain, Retry, SendAgain};
+        self.actions.retain(|action| !matches!(action, SendAgain | GetAgain | Retry));
+        self
+    }
+
     /// The status of what waits for its turn. `before` and `behind` say whether others wait.
     pub fn waiting_turn(before: bool, behind: bool) -> Self {
         let moves = [(before, TransferAction::MoveUp), (behind, TransferAction::MoveDown)];
@@ -322,7 +329,10 @@ mod tests {
             (Sending, Side::There, &ended(Outcome::Complete, &[]), vec![Remove]),
             (Sending, Side::There, &ended(Outcome::Partial, &[]), vec![CopyList, Remove]),
         ] {
-            assert_eq!(TransferStatus::past(&past(direction, by, report)).actions, actions, "{direction:?} {by:?}");
+            let status = TransferStatus::past(&past(direction, by, report));
+            assert_eq!(status.actions, actions, "{direction:?} {by:?}");
+            let left: Vec<_> = actions.into_iter().filter(|action| ![GetAgain, Retry].contains(action)).collect();
+            assert_eq!(status.never_again().actions, left, "{direction:?} {by:?}");
         }
         let lost = at(Stage::Reconnecting, Some(Outage::Broken));
         let actions = |direction, by| TransferStatus::of(direction, by, &lost, None).actions;

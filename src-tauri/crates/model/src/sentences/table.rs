@@ -659,7 +659,7 @@ rows! {
         window: "Ask somebody there to accept it, then send again.",
     }
     DECLINED_NO_SPACE: "fault.declined.noSpace" {
-        what: "{peer} has too little free space: {needed} needed, {free} free{missing}.",
+        what: "{peer} has too little free space: at least {needed} needed, {free} free{missing}.",
         next: "Free up space there, or have the offer accepted into another folder, then send again.",
     }
     DECLINED_NOT_WRITABLE: "fault.declined.notWritable" {
@@ -684,7 +684,7 @@ rows! {
         next: "Send again when one has finished.",
     }
     DECLINED_HERE_NO_SPACE: "fault.declinedHere.noSpace" {
-        what: "The folder here has too little free space: {needed} needed, {free} free{missing}.",
+        what: "The folder here has too little free space: at least {needed} needed, {free} free{missing}.",
         next: "Free up space or choose another folder, then have {peer} send it again.",
     }
     DECLINED_HERE_BUSY: "fault.declinedHere.busy" {
@@ -1084,9 +1084,9 @@ rows! {
         window: "Have it sent again. To accept offers from {peer} automatically, see Devices.",
     }
     TOO_MANY_SENT: "fault.tooManySent" {
-        what: "This selection was too large to remember.",
+        what: "Not all of this selection is remembered.",
         terminal: "Name the files again. Only missing data is transferred.",
-        window: "Choose it again under Send. Only missing data is transferred.",
+        window: "Choose it again. Only missing data is transferred.",
     }
     GROWN: "fault.grown" {
         what: "The offer from {peer} has grown to {size} since you saw it.",

@@ -197,17 +197,25 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
         out.say(format_args!("Transfer {short} does not begin."));
         return Ok(Exit::All);
     }
-    let is_sending =
-        under_way(&all).any(|moving| moving.transfer.id == id && moving.transfer.direction == Direction::Sending);
+    let found = under_way(&all).find(|moving| moving.transfer.id == id);
+    let (direction, is_asked_for) =
+        found.map(|moving| (moving.transfer.direction, moving.transfer.target.is_some())).unzip();
     let then = if args.remove { OnCancel::Remove } else { OnCancel::Keep };
     client.cancel(id.clone(), then).await?;
     out.event(&Event::Cancelled { id: &id });
     match then {
+        // Nobody sends it: what is got was asked for here.
+        OnCancel::Keep if (direction, is_asked_for) == (Some(Direction::Receiving), Some(true)) => out.say(
+            format_args!("Transfer {short} is cancelled. What arrived is kept here. Get the same again to resume."),
+        ),
+        OnCancel::Keep if (direction, is_asked_for) == (Some(Direction::Sending), Some(false)) => out.say(format_args!(
+            "Transfer {short} is cancelled. What arrived is kept at the receiver, which can get the same again to resume."
+        )),
         OnCancel::Keep => out.say(format_args!(
             "Transfer {short} is cancelled. What arrived is kept at the receiver. Send the same again to resume, \
              or remove it there with `ringway inbox discard ID`."
         )),
-        OnCancel::Remove if is_sending => out.say(format_args!(
+        OnCancel::Remove if direction == Some(Direction::Sending) => out.say(format_args!(
             "Transfer {short} is cancelled. The receiver is asked to remove what arrived, except complete files in \
              folders that existed before. What it gets from a shared folder stays there."
         )),

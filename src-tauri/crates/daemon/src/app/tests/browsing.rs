@@ -1,5 +1,6 @@
 //! Browsing what another device shares, and getting from it.
-use ringway_model::{ShareName, SharedWith, TransferAction};
+use ringway_engine::{AcceptOptions, GetRequest};
+use ringway_model::{Compression, Delta, IoMode, Pattern, Selection, ShareName, SharedWith, TlsMode, TransferAction};
 
 use super::*;
 use crate::app::Visit;
@@ -172,4 +173,73 @@ async fn another_folder_is_taken_if_it_may_be_and_is_offered_again() {
     assert_eq!(near.ended(&moving.transfer.id).await.outcome, Outcome::Complete);
     assert_eq!(std::fs::read(folder.join("result")).unwrap(), b"all fine");
     assert_eq!(near.app.getting.folder_picked.offered(), Some(folder));
+}
+
+/// Gets `night` as a command does that has an engine of its own, and says what the history calls
+/// that.
+async fn got_by_a_command(near: &Machine, folder: &Path, selection: Selection) -> String {
+    let own = |part: &str| near.folder.path().join(part);
+    let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
+    let engine = Engine::open(paths).unwrap();
+    engine.take_folder(folder);
+    let transfer = engine.get(GetRequest {
+        target: engine.resolve("far").unwrap(),
+        paths: vec![there(&["night"]).try_into().unwrap()],
+        selection,
+        destination: folder.to_owned(),
+        folder: None,
+        accept: AcceptOptions::default(),
+        code: None,
+        tls: TlsMode::Auto,
+        io: IoMode::Auto,
+        lanes: None,
+        compression: Compression::Auto,
+        delta: Delta::Auto,
+        limit: None,
+        verify: false,
+        records_per_key: None,
+        retry: None,
+        timeout: None,
+    });
+    let report = tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Complete);
+    transfer.id().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_has_got_since_into_a_new_folder_is_got_again_into_that_one() {
+    let (near, _far, _) = met().await;
+    let folder = near.folder.path().join("results");
+    let again = async |got: &str| {
+        let moving = near.app.getting.again(got).unwrap();
+        near.ended(&moving.transfer.id).await.outcome
+    };
+    std::fs::create_dir(&folder).unwrap();
+    let first = got_by_a_command(&near, &folder, Selection::default()).await;
+    assert_eq!(again(&first).await, Outcome::Complete);
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let gone = Outcome::Failed(Fault::DestinationGone);
+    assert_eq!(again(&first).await, gone, "nobody has chosen the new one");
+    let second = got_by_a_command(&near, &folder, Selection::default()).await;
+    assert_eq!(again(&second).await, Outcome::Complete);
+    assert_eq!(again(&first).await, gone, "that one was got into another folder");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    assert_eq!(again(&second).await, gone);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_remembered_whole_is_not_offered_to_be_got_again() {
+    let (near, _far, _) = met().await;
+    let patterns = Selection { patterns: vec![Pattern::Exclude(b"*.key".to_vec())], paths: None };
+    let listed = Selection { patterns: Vec::new(), paths: Some(vec![b"result".to_vec()]) };
+    for (selection, is_remembered) in [(patterns, false), (listed, false), (Selection::default(), true)] {
+        let got = got_by_a_command(&near, &near.inbox(), selection).await;
+        let past = near.app.history.page(&PastQuery::default()).unwrap().remove(0);
+        assert_eq!(past.past.id.to_string(), got);
+        assert_eq!(past.status.actions.contains(&TransferAction::GetAgain), is_remembered);
+        assert_eq!(near.app.getting.again(&got).err(), (!is_remembered).then_some(Fault::TooManySent));
+    }
 }

@@ -2,10 +2,10 @@
 use std::time::Duration;
 
 use ringway_engine::Transfer;
-use ringway_model::{Stage, TransferStatus};
+use ringway_model::Stage;
 use tokio::time::MissedTickBehavior;
 
-use super::Transfers;
+use super::{Transfers, status_of};
 use crate::dto::Update;
 
 /// Between two looks at a transfer: figures that change more often than 10 times a second
@@ -25,7 +25,7 @@ impl Transfers {
         let mut known = transfer.peer().is_some();
         while transfer.progress().stage != Stage::Ended {
             let progress = Box::new(transfer.progress());
-            let status = TransferStatus::of(transfer.direction(), transfer.started_by(), &progress, None);
+            let status = status_of(&transfer, &progress, None);
             if !show(Update::Moved { progress, status }) {
                 return;
             }
@@ -42,7 +42,7 @@ impl Transfers {
         }
         let report = transfer.wait().await;
         let (progress, report) = (Box::new(transfer.progress()), Box::new(report.as_ref().clone()));
-        let status = TransferStatus::of(transfer.direction(), transfer.started_by(), &progress, Some(&report));
+        let status = status_of(&transfer, &progress, Some(&report));
         show(Update::Ended { progress, report, status, series: transfer.series() });
     }
 }

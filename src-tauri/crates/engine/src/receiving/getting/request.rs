@@ -159,6 +159,7 @@ mod tests {
             paths: paths.iter().map(inside).collect(),
             selection,
             destination: "/in".into(),
+            folder: None,
             accept: AcceptOptions::default(),
             code: None,
             tls: TlsMode::Auto,

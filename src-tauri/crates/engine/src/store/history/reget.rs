@@ -4,6 +4,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use ringway_model::{IntoHome, OnConflict};
+use ringway_tree::receive::FolderIdentity;
 
 use crate::devices::reference::PathInShare;
 
@@ -17,6 +18,8 @@ pub struct Reget {
     pub paths: Vec<PathInShare>,
     /// The folder that it landed in.
     pub destination: PathBuf,
+    /// Which folder that was, where it was there.
+    pub folder: Option<FolderIdentity>,
     /// What happened to existing files.
     pub on_conflict: OnConflict,
     /// What was allowed to land there, where it is a home.
@@ -30,7 +33,7 @@ const HOMES: [IntoHome; 3] = [IntoHome::Refuse, IntoHome::NoDotNames, IntoHome::
 
 impl Reget {
     /// Its options, and then the folder and each path as a person types it, each ended by a zero
-    /// byte; none where that is too long.
+    /// byte; none where that is too long. Which folder it was is stored beside them.
     pub(in crate::store) fn stored(&self) -> Option<Vec<u8>> {
         let number = |at: Option<usize>| at.and_then(|at| u8::try_from(at).ok());
         let conflict = number(CONFLICTS.iter().position(|mode| *mode == self.on_conflict))?;
@@ -45,7 +48,7 @@ impl Reget {
     }
 
     /// None for what this version would not have written.
-    pub(in crate::store) fn read(stored: &[u8]) -> Option<Self> {
+    pub(in crate::store) fn read(stored: &[u8], folder: Option<&[u8]>) -> Option<Self> {
         let (&[verify, conflict, home], texts) = stored.split_first_chunk()?;
         let mut texts = texts.strip_suffix(&[0])?.split(|byte| *byte == 0);
         let destination = PathBuf::from(OsString::from_vec(texts.next()?.to_vec()));
@@ -54,6 +57,7 @@ impl Reget {
         is_whole.then_some(Self {
             paths,
             destination,
+            folder: folder.and_then(FolderIdentity::decode),
             on_conflict: *CONFLICTS.get(usize::from(conflict))?,
             into_home: *HOMES.get(usize::from(home))?,
             verify: verify != 0,
@@ -69,6 +73,7 @@ mod tests {
         Reget {
             paths: paths.iter().map(|path| PathInShare::parse(path).unwrap()).collect(),
             destination: "/data/in".into(),
+            folder: None,
             on_conflict: OnConflict::RenameTop,
             into_home: IntoHome::NoDotNames,
             verify: true,
@@ -78,7 +83,7 @@ mod tests {
     #[test]
     fn what_was_got_comes_back_as_it_was() {
         let all = reget(&[b"runs", b"runs/", b"runs/2026/caf\xe9", b"my runs/a\nb/"]);
-        assert_eq!(Reget::read(&all.stored().unwrap()), Some(all));
+        assert_eq!(Reget::read(&all.stored().unwrap(), None), Some(all));
     }
 
     #[test]
@@ -87,12 +92,12 @@ mod tests {
         assert_eq!(reget(&vec![long.as_slice(); 40]).stored(), None);
         let stored = reget(&[b"runs"]).stored().unwrap();
         for cut in 0..stored.len() {
-            assert_eq!(Reget::read(&stored[..cut]), None, "{cut}");
+            assert_eq!(Reget::read(&stored[..cut], None), None, "{cut}");
         }
         let with = |at: usize, byte: u8| {
             let mut other = stored.clone();
             other[at] = byte;
-            Reget::read(&other)
+            Reget::read(&other, None)
         };
         assert_eq!((with(1, 9), with(2, 9), with(3, b'x')), (None, None, None));
     }
