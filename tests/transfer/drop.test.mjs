@@ -421,3 +421,35 @@ mounting("a drop box whose disk is full pauses what is sent until there is room"
   same(tree, join(box, "sub/tree"));
   assert.deepEqual(readdirSync(join(box, "sub")), ["tree"]);
 });
+
+test("what a transfer gathers is shown to no reader, and cannot be planted", async (t) => {
+  const { base, near, inbox, box, serving } = await dropping(t);
+  const gathers = ".ringway-0123456789abcdef";
+  const fill = (folder, text) => {
+    mkdirSync(join(folder, gathers, "tree"), { recursive: true });
+    for (const path of ["begun", "tree/a"]) writeFileSync(join(folder, gathers, path), text);
+  };
+  const day = join(base, "day");
+  for (const folder of [day, join(day, "below")]) fill(folder, "planted");
+  writeFileSync(join(day, "fine"), "fine");
+  // A folder that is new there, and then one that is not.
+  for (const round of ["new", "there"]) {
+    const sending = await sent(t, near, [day], serving, "box", { wanted: EXIT.partial });
+    assert.deepEqual(listing(box), ["day", "day/below", "day/fine"], round);
+    const refused = sending.events.filter(({ event }) => event === "entry_failed");
+    assert.ok(refused.length > 0 && refused.every(({ path, reason }) => path.includes(gathers) && reason === "own_folder"), sending.said());
+  }
+
+  // What another transfer has not brought whole yet.
+  fill(join(box, "day"), "another's");
+  const entries = await asked(near, ["ls", `${serving.target}:box`, "-R"]);
+  assert.ok(entries.length >= 3 && !JSON.stringify(entries).includes(gathers), JSON.stringify(entries));
+  const get = (path) => near.run(["get", `${serving.target}:box/${path}`, inbox, "--json"]);
+  const whole = await get("day");
+  assert.equal(whole.status, EXIT.all, whole.said());
+  assert.deepEqual(listing(inbox), ["day", "day/below", "day/fine"]);
+  for (const path of ["", "/tree", "/tree/a", "/begun"]) {
+    const part = await get(`day/${gathers}${path}`);
+    assert.ok(part.status === EXIT.failed && /"errno":2|ENOENT|no such/i.test(part.said()), part.said());
+  }
+});

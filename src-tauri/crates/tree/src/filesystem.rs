@@ -4,6 +4,7 @@ pub mod browse;
 pub mod free_space;
 pub mod granularity;
 pub mod listing;
+pub mod own_names;
 pub mod selection;
 pub mod spelling;
 pub mod target;

@@ -67,14 +67,7 @@ pub use protected::own_folders::OwnFolders;
 pub use received_before::Brought;
 pub use results::Results;
 pub use staging::read_only_folders::{close_folders, restore_all};
-pub use staging::unfinished::{discard, is_attempt, reads_as_own, unfinished};
-
-/// What names of ours begin with; a peer's top-level name may not.
-const OWN_PREFIX: &[u8] = b".ringway-";
-
-/// Hex digits of the transfer's id in the staging folder's name: enough to be unique, short enough
-/// to be read.
-const STAGING_ID_DIGITS: usize = 16;
+pub use staging::unfinished::{discard, is_attempt, unfinished};
 
 /// Mode of folders while they are filled: nobody else looks into what is not whole.
 const FILLING_FOLDER_MODE: u32 = 0o700;
@@ -194,6 +187,7 @@ impl Incoming {
             keep_acls: options.keep_acls,
             acls_lost: AtomicU64::new(0),
             widen_modes: options.widen_modes,
+            passes_list: staging.inherits.list.is_some(),
             files_masked: staging.files_masked,
             root: Arc::clone(&root),
             quota: Arc::clone(&quota),

@@ -7,14 +7,15 @@ use ringway_model::{IntoHome, OnConflict, TransferId};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Wanted;
 
+use super::OWNERS_LOOKED_AT_MAX;
 use super::allowance::Allowance;
 use super::destination::Expected;
 use super::protected::homes::Homes;
 use super::protected::own_folders::OwnFolders;
 use super::received_before::Brought;
-use super::{OWNERS_LOOKED_AT_MAX, STAGING_ID_DIGITS};
 use crate::descriptors::ForReceiving;
 use crate::disk::Dir;
+use crate::filesystem::own_names::STAGING_ID_DIGITS;
 
 /// What the same device brought under a top-level name before, if it brought anything.
 pub type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sync>;

@@ -29,6 +29,7 @@ mod ends;
 mod fresh;
 mod hostile;
 mod kept;
+mod lists;
 mod merging;
 mod oracle;
 mod own;
