@@ -1,7 +1,7 @@
 //! Measures what a mounted share would wait for: `asks DEVICE:SHARE/FILE COUNT` asks one after the
 //! other, in one session, what is at the path and for 128 KiB of the file, at offsets that differ.
-//! It prints a tab-separated line for both: its name, how many, and the 50th and 99th percentile and
-//! the longest, in microseconds.
+//! It prints a tab-separated line for both: its name, how many, and the 50th and 99th percentile
+//! and the longest, in microseconds.
 //!
 //! `npm run bench -- --part asks` runs it beside a transfer that fills the link.
 

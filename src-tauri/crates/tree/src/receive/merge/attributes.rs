@@ -169,9 +169,9 @@ impl AttributePolicy {
         FolderRecord { staged, attributes: Attributes { mode, ..attributes }, acls: [None; 2], lost_acl, path }
     }
 
-    /// Gives a file that was made in the staging folder what its own folder passes on, or takes what
-    /// the staging folder did: a group, and a list. Where lists are kept, a file has the sender's
-    /// list or none. True if the mode is to be set anew.
+    /// Gives a file that was made in the staging folder what its own folder passes on, or takes
+    /// what the staging folder did: a group, and a list. Where lists are kept, a file has the
+    /// sender's list or none. True if the mode is to be set anew.
     ///
     /// A group that this user is not in cannot be given: then the file has this user's own.
     fn pass_on(&self, fd: BorrowedFd<'_>, inherits: Option<&Inheritance>) -> (bool, io::Result<()>) {

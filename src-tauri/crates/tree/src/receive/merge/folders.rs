@@ -28,9 +28,6 @@ use crate::receive::{Incoming, MADE_FOLDER_MODE};
 /// every case.
 const CACHED_TOPS_MAX: usize = 1024;
 
-/// A folder that is made inherits it (mkdir(2)).
-pub(in crate::receive) const SETGID: u32 = 0o2000;
-
 /// What happens to an existing file when one of its name comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::receive) enum Policy {

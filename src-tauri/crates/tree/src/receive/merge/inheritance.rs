@@ -5,7 +5,9 @@ use std::io;
 use ringway_sys::attributes::{Metadata, default_acl};
 
 use crate::disk::Dir;
-use crate::receive::merge::folders::SETGID;
+
+/// Of a folder: what is made in it gets its group, and a folder also this (open(2), mkdir(2)).
+pub(in crate::receive) const SETGID: u32 = 0o2000;
 
 /// What files get from their folder besides what was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -105,9 +105,9 @@ impl Spot {
 }
 
 impl Incoming {
-    /// Refuses names that the folder would change or a home does not take, those that are ours at any
-    /// depth, since each folder may be received into later, and those of top-level folders of this very
-    /// transfer.
+    /// Refuses names that the folder would change or a home does not take, those that are ours at
+    /// any depth, since each folder may be received into later, and those of top-level folders of
+    /// this very transfer.
     pub(in crate::receive) fn admit(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
         folder.admits(name)?;
         folder.admit_in(&self.folding, name)?;
