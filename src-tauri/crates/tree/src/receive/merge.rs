@@ -5,7 +5,6 @@ pub(super) mod case_folding;
 pub(super) mod edits;
 pub(super) mod folder_records;
 pub(super) mod folders;
-pub(super) mod inheritance;
 pub(super) mod landing;
 pub(super) mod policy;
 pub(super) mod top_names;

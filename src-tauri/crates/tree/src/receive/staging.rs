@@ -2,6 +2,7 @@
 //! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
 pub(super) mod attempt;
 pub(super) mod exchanges;
+pub(super) mod inheritance;
 pub(super) mod journal;
 mod owner_bit;
 pub(super) mod read_only_folders;

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use crate::receive::allowance::Quota;
 use crate::receive::failures::is;
 use crate::receive::merge::folder_records::FolderRecord;
-use crate::receive::merge::inheritance::Inheritance;
 use crate::receive::root::Root;
+use crate::receive::staging::inheritance::Inheritance;
 use crate::receive::staging::{now, read_only_folders};
 use crate::receive::{FILLING_FILE_MODE, OWNER_WRITES, PERMISSION_BITS};
 
