@@ -34,7 +34,7 @@ pub(crate) use moving::{LandingArgs, MovingArgs};
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::{RuleArgs, SizeArg};
 use selection::SELECTION_HELP;
-pub(crate) use selection::{SelectionArgs, SelectionSources};
+pub(crate) use selection::{SelectionArgs, SelectionSources, check_patterns};
 use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
 pub(crate) use service::{
     AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,

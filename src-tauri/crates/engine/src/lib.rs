@@ -36,6 +36,7 @@ pub use reach::discovery::{Announced, Nearby};
 pub use receiving::event::ReceiverEvent;
 pub use receiving::receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_sys::heap::return_large_blocks;
+pub use ringway_sys::output::was_closed as is_output_closed;
 pub use ringway_tree::filesystem::{free_space, selection};
 pub use ringway_tree::receive::{close_folders, covered_by};
 pub use ringway_tree::send::{Measured, measure};
