@@ -375,6 +375,10 @@ impl Job<'_> {
                 return Ok(Some(receipt));
             }
             Event::Declined(decline) => return Err(Fault::Declined(decline)),
+            // What is taken back while it is sent is told apart from what was never shared.
+            Event::GetRefused(GetRefusal::NoShare) if figures.has_begun() => {
+                return Err(Fault::NoLongerShared { by: Side::There });
+            }
             Event::GetRefused(refusal) => return Err(self.not_in_share(refusal)),
             Event::Cancelled(cancel) => return Err(decode_cancel(cancel)),
             // It was forgotten there since it was let in.

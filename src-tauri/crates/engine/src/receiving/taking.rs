@@ -316,6 +316,7 @@ impl Taking {
         session.machine.cancel(match &error {
             Fault::Cancelled { by: Side::Here, kept: false } => Cancel::ByPerson,
             Fault::Cancelled { by: Side::Here, kept: true } => Cancel::ByPersonKeeping,
+            Fault::NoLongerShared { .. } => Cancel::NotShared,
             Fault::Paused { .. } => Cancel::Paused,
             Fault::DestinationFull { shortage } => Cancel::DestinationFull(shortage.unwrap_or_default()),
             Fault::TooMuch { bytes_max, .. } => Cancel::TooMuch(*bytes_max),
