@@ -30,7 +30,7 @@ pub(crate) use get::GetArgs;
 use get::{GET_HELP, GET_USAGE};
 pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
-pub(crate) use moving::{LandingArgs, MovingArgs};
+pub(crate) use moving::{LandingArgs, MovingArgs, check_landing};
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::{RuleArgs, SizeArg};
 use selection::SELECTION_HELP;

@@ -840,6 +840,7 @@ impl Arrived {
             edited: 0,
             excluded: 0,
             acls_lost: receipt.acls_lost,
+            owners_by_number: receipt.owners_by_number,
             failed: receipt.failed.saturating_add(failed_besides),
         };
         Self { counts, proven: receipt.proven.map(decode_proven), ..Self::default() }
