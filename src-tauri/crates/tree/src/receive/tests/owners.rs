@@ -109,7 +109,7 @@ fn access_control_lists_name_who_has_the_names_here() {
         let mut xattrs = XattrBuffer::default();
         assert!(xattrs.push(b"system.posix_acl_access", &list(60_001, 60_101)));
         let mut lane = Lane::default();
-        lane.head.folder_with_attributes(path("top"), &attributes(0o770), xattrs.as_xattrs());
+        lane.head.folder_with_attributes(path("top"), &attributes(0o670), xattrs.as_xattrs());
         lane.head.owner_names().push(user(60_001), name);
         lane.head.owner_names().push(group(60_101), name);
         let lane = lane.entry(&Entry { xattrs: xattrs.as_xattrs(), ..file("file", 1, 0o670) }, b"x");
