@@ -155,6 +155,8 @@ export interface Arguments {
   "end.kept": { n: number; size: string };
   "end.reused": { size: string };
   "end.leftOut": { n: number };
+  "end.ownersByNumberHere": { n: number };
+  "end.ownersByNumberThere": { n: number };
   "end.aclsLost": { n: number };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };
@@ -313,7 +315,6 @@ export interface Arguments {
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.noLongerShared.here": { peer: string };
-  "fault.noLongerShared.here.next": { peer: string };
   "fault.noLongerShared.there": { peer: string };
   "fault.turnedAway": { peer: string };
   "fault.notShared": { peer: string; share: string };

@@ -283,12 +283,12 @@ test("recv takes in what is sent into a drop box, carefully, whatever its own fo
   assert.deepEqual([offer.rule, offer.in_share.path, offer.destination.path], ["accept", "box", box]);
 });
 
-for (const [what, args] of [
-  ["a drop box that is not shared any more", ["share", "remove", "box"]],
-  ["a drop box that is read only", ["share", "add", "BOX", "--name", "box", "--no-drop"]],
-  ["a drop box that is for others", ["share", "add", "BOX", "--name", "box", "--nobody"]],
-  ["a device whose offers are refused", ["devices", "rule", "near", "--refuse"]],
-  ["a device that was forgotten", ["devices", "forget", "near"]],
+for (const [what, args, here, there] of [
+  ["a drop box that is not shared any more", ["share", "remove", "box"], "no_longer_shared", "no_longer_shared"],
+  ["a drop box that is read only", ["share", "add", "BOX", "--name", "box", "--no-drop"], "no_longer_shared", "no_longer_shared"],
+  ["a drop box that is for others", ["share", "add", "BOX", "--name", "box", "--nobody"], "no_longer_shared", "no_longer_shared"],
+  ["a device whose offers are refused", ["devices", "rule", "near", "--refuse"], "cancelled", "cancelled"],
+  ["a device that was forgotten", ["devices", "forget", "near"], "cancelled", "peer_forgotten"],
 ]) {
   test(`what is sent ends within a second: ${what}`, async (t) => {
     const { near, far, source, box, serving } = await dropping(t);
@@ -302,6 +302,10 @@ for (const [what, args] of [
     assert.equal(done.status, EXIT.all, done.said());
     assert.notEqual(await sending.exit(), EXIT.all, sending.said());
     assert.ok(Date.now() - begun < 3_000, `${Date.now() - begun} ms`);
+    const { error } = sending.events.at(-1);
+    assert.deepEqual([error.code, error.by], [here, "there"], sending.said());
+    const past = await eventually("the history there", async () => (await asked(far, ["inbox", "-n1"]))[0]);
+    assert.equal(past.error.code, there, JSON.stringify(past));
     const again = sends(t, near, tree, serving, "box");
     assert.notEqual(await again.exit(), EXIT.all, again.said());
     assert.ok(!existsSync(join(box, "tree")) && existsSync(join(box, "there before")));

@@ -956,12 +956,12 @@ rows! {
         next: "Complete files in folders that existed before are kept. A new folder was removed. Pair the two devices again, then send again.",
     }
     NO_LONGER_SHARED_HERE: "fault.noLongerShared.here" {
-        what: "Stopped: it is no longer shared with {peer}.",
-        next: "What arrived at {peer} stays there.",
+        what: "Stopped: the folder is no longer shared with {peer}.",
+        next: "What arrived stays where it is.",
     }
     NO_LONGER_SHARED_THERE: "fault.noLongerShared.there" {
-        what: "{peer} no longer shares this with this device.",
-        next: "What arrived is kept. Have it shared again there, then get the same again to resume.",
+        what: "{peer} no longer shares the folder with this device.",
+        next: "What arrived is kept. Have it shared again there, then repeat the transfer to resume.",
     }
     DESTINATION_GONE: "fault.destinationGone" {
         what: "The destination folder was removed, renamed or unmounted during the transfer.",

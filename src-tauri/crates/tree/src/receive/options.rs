@@ -42,11 +42,14 @@ pub struct DestinationOptions {
     pub transfer: TransferId,
     /// What happens to files that exist.
     pub on_conflict: OnConflict,
-    /// Numeric owner and group are kept.
+    /// Owner and group are kept.
     pub keep_owner: bool,
+    /// Owners, groups, and those in access control lists are those of the sender's names, where
+    /// they have such names here, and not of its numbers.
+    pub owners_by_name: bool,
     /// setuid and setgid are kept.
     pub keep_setuid: bool,
-    /// Access control lists are kept, with the ids that they have.
+    /// Access control lists are kept.
     pub keep_acls: bool,
     /// Under [`OnConflict::Replace`], folders that exist take the sender's mode also where that
     /// lets more people in.

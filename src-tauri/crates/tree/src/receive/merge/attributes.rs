@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use crate::receive::allowance::Quota;
 use crate::receive::failures::is;
 use crate::receive::merge::folder_records::FolderRecord;
+use crate::receive::merge::owners::OwnerMap;
 use crate::receive::root::Root;
 use crate::receive::staging::inheritance::Inheritance;
 use crate::receive::staging::{now, read_only_folders};
@@ -83,8 +84,11 @@ fn narrowed(there: u32, wanted: u32) -> u32 {
 
 /// Which attributes are taken over from the sender.
 pub(in crate::receive) struct AttributePolicy {
-    /// Numeric owner and group are kept.
+    /// Owner and group are kept.
     pub(in crate::receive) keep_owner: bool,
+    /// Which users and groups the sender's are here. Entries are mapped as they come, and access
+    /// control lists as they are set.
+    pub(in crate::receive) owners: OwnerMap,
     /// setuid and setgid are kept.
     pub(in crate::receive) keep_setuid: bool,
     /// Existing folders and files with several names take the sender's mode also where that lets
@@ -136,7 +140,8 @@ impl AttributePolicy {
         if !self.keep_acls {
             return Ok(false);
         }
-        let bytes = acl.as_bytes();
+        let mapped = self.owners.local_acl(acl);
+        let bytes = mapped.as_deref().unwrap_or(acl.as_bytes());
         self.quota.take(bytes.len() as u64).map_err(io::Error::other)?;
         match self.root.disk().set_xattr(fd, kind.name(), bytes) {
             Ok(()) => Ok(true),
@@ -190,6 +195,14 @@ impl AttributePolicy {
             None => Ok(()),
         };
         (is_changed, listed)
+    }
+
+    /// Whether a folder has exactly that list already.
+    fn has_acl(&self, dir: &Dir, kind: AclKind, acl: Acl<'_>) -> bool {
+        let mapped = self.owners.local_acl(acl);
+        let wanted = mapped.as_deref().unwrap_or(acl.as_bytes());
+        let acls = portable_xattrs(dir.as_fd()).unwrap_or_default();
+        acls.iter().any(|(name, value)| name == kind.name() && value == wanted)
     }
 
     fn note_lost_acl(&self) {
@@ -328,7 +341,7 @@ impl AttributePolicy {
         for (kind, acl) in acls() {
             let kept = match dress {
                 Dress::Made => self.set_one_acl(dir.as_fd(), kind, acl),
-                Dress::Existing => Ok(has_acl(dir, kind, acl)),
+                Dress::Existing => Ok(self.has_acl(dir, kind, acl)),
             };
             let is_kept = matches!(kept, Ok(true));
             if kind == AclKind::Access && !is_kept {
@@ -363,10 +376,4 @@ impl AttributePolicy {
 /// A mode without its list: the group's permissions are what the list gave the owning group.
 fn without_acl(mode: u32, acl: Acl<'_>) -> u32 {
     (mode & !GROUP_BITS) | (mode & (u32::from(acl.of_group()) << GROUP_SHIFT))
-}
-
-/// Whether a folder has exactly that list already.
-fn has_acl(dir: &Dir, kind: AclKind, acl: Acl<'_>) -> bool {
-    let acls = portable_xattrs(dir.as_fd()).unwrap_or_default();
-    acls.iter().any(|(name, value)| name == kind.name() && value == acl.as_bytes())
 }
