@@ -271,6 +271,7 @@ export function everything(change: Partial<Everything> = {}): Everything {
     offers: [],
     transfers: [],
     waiting: [],
+    notes: [],
     ...change,
   };
 }

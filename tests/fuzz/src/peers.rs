@@ -132,6 +132,7 @@ impl HonestAcceptor {
                 }
                 Event::PairingConcluded => self.machine.paired(),
                 Event::ReceiptWanted(_) => self.machine.earlier_receipt(None),
+                Event::NoteReceived(..) => self.machine.keep_note(),
                 Event::Offered(offer, _) => {
                     self.proves = offer.prove;
                     self.machine.accept(Accept { lanes: offer.lanes, lists: true, doubts: None, owner_names: false });

@@ -7,8 +7,9 @@ use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
-    GetPath, GetRefusal, Hello, InShare, Message, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
-    PlannedPage, Progress, Purpose, Question, RangeWanted, Receipt, Refusal, Ticket, Totals, Wanted,
+    GetPath, GetRefusal, Hello, InShare, Message, NoAnswer, NoteHead, NotePage, Offer, PathCodes, PlannedCounts,
+    PlannedEntry, PlannedKind, PlannedPage, Progress, Purpose, Question, RangeWanted, Receipt, Refusal, Ticket, Totals,
+    Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
@@ -163,6 +164,9 @@ fn control_messages() -> Vec<Message> {
         Message::Get(get()),
         Message::GetRefused(GetRefusal::Path(1, 2)),
         Message::Selected(vec![b"a/b\xff".to_vec(), Vec::new()]),
+        Message::Note(NoteHead { id: [9; 16], len: 5 }),
+        Message::NotePage(NotePage::new(b"hello")),
+        Message::NoteKept,
         Message::Accept(Accept { lanes: 4, lists: true, doubts: None, owner_names: true }),
         Message::Decline(DeclineReason::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),

@@ -21,7 +21,9 @@ use ringway_engine::{Engine, Paths};
 use tokio::runtime::Builder;
 
 use crate::args::{Cli, Command};
-use crate::commands::{copy, devices, doctor, get, inbox, ls, manual, pair, recv, send, service, settings, share};
+use crate::commands::{
+    copy, devices, doctor, get, inbox, ls, manual, notes, pair, recv, send, service, settings, share,
+};
 use crate::exit::{Exit, status_of};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -106,6 +108,7 @@ async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) 
         Command::Share(args) => share::run(&engine, args),
         Command::Ls(args) => ls::run(&engine, args, &interrupts).await,
         Command::Inbox(args) => inbox::run(&engine, args),
+        Command::Notes(args) => notes::run(&engine, args),
         Command::Settings(args) => settings::run(&engine, args).await,
         Command::Serve(args) => service::serve(engine, args, &interrupts).await,
         // Those have been run above.

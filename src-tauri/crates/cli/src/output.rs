@@ -115,6 +115,11 @@ impl Output {
         self.json
     }
 
+    /// Whether a person reads what [`Output::say`] says.
+    pub(crate) fn says(&self) -> bool {
+        !self.json && !self.quiet
+    }
+
     /// Whether more is wanted.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose

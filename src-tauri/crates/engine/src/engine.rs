@@ -1,4 +1,5 @@
 //! The engine's handle: everything that programs ask of it.
+mod notes;
 pub mod remedy;
 mod shares;
 

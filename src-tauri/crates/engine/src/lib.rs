@@ -44,6 +44,7 @@ pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use send::browse::{Browsed, Browser, Listed, Unread};
+pub use send::note::{NoteOutage, NoteRequest, NoteWaits};
 pub use store::history::{Landing, Reget, Remembered, Resend};
 pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode};
 pub use transfers::options::{AcceptOptions, GetRequest, ReceiveOptions, SendRequest};

@@ -7,6 +7,7 @@ pub mod dry_run;
 mod find;
 pub(crate) mod lanes;
 mod listing;
+pub(crate) mod note;
 pub(crate) mod reach;
 pub(crate) mod stall;
 

@@ -1,7 +1,7 @@
 //! The wire's limits, each with its reason.
 
 /// The protocol version of this program.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// ALPN protocol name (RFC 7301). Only Ringway with this version's framing answers to it.
 pub const ALPN: &[u8] = b"ringway/1";
@@ -65,7 +65,8 @@ pub const SELECTED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of those in one page, including their lengths: half a control frame.
 pub const SELECTED_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 
-/// Time for all pages of an offer, or of listed paths: enough for the longest ones at 0.3 Mbit/s.
+/// Time for all pages of an offer, of listed paths or of a note: enough for the longest ones at 0.3
+/// Mbit/s.
 pub const OFFERED_TIME_MAX_MS: u64 = 120_000;
 
 /// Entries that are listed of an offer while it waits. The receiver compares each with its disk,
@@ -107,6 +108,12 @@ pub const RANGE_BYTES_MAX: u32 = PAGES_AHEAD_MAX as u32 * RANGE_PAGE_BYTES_MAX a
 
 /// A session that answers questions about shares ends after so many milliseconds without one.
 pub const QUESTIONS_IDLE_MAX_MS: u64 = 120_000;
+
+/// A note's text.
+pub const NOTE_LEN_MAX: usize = ringway_model::NoteText::LEN_MAX;
+
+/// Bytes of one page of it: half a control frame.
+pub const NOTE_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 
 /// A lane frame's head. It fits 4,096 items of ordinary length, or one item with every limit
 /// reached.

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
     Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
-    GetPath, GetRefusal, Hello, InShare, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry,
-    PlannedKind, PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal,
-    SenderTimes, Ticket, Totals, Wanted,
+    GetPath, GetRefusal, Hello, InShare, Message, Micros, NoAnswer, NoteHead, NotePage, Offer, PathCodes,
+    PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -20,8 +20,8 @@ use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
     CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, ENTRIES_PAGE_LEN_MAX, GET_PATHS_BYTES_MAX, GET_PATHS_MAX,
     GET_PATTERNS_BYTES_MAX, GET_PATTERNS_MAX, LANE_BODY_MAX, LANES_MAX, LISTING_PAGE_BYTES_MAX,
-    LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
-    PAGES_AHEAD_MAX, RANGE_BYTES_MAX, SELECTED_PATHS_MAX, SHARES_MAX,
+    LISTING_PAGE_ENTRIES_MAX, NOTE_LEN_MAX, NOTE_PAGE_BYTES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX,
+    OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX, PAGES_AHEAD_MAX, RANGE_BYTES_MAX, SELECTED_PATHS_MAX, SHARES_MAX,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::stretches::Stretches;
@@ -143,6 +143,10 @@ fn message() -> impl Strategy<Value = Message> {
         Just(Message::NoReceipt),
         get().prop_map(Message::Get),
         vec(prop_oneof![path(), Just(Vec::new())], 1..=64).prop_map(Message::Selected),
+        (any::<[u8; 16]>(), 1..=NOTE_LEN_MAX as u32).prop_map(|(id, len)| Message::Note(NoteHead { id, len })),
+        vec(any::<u8>(), 1..=999).prop_map(|bytes| Message::NotePage(NotePage::new(&bytes))),
+        Just(Message::NoteKept),
+        any::<u32>().prop_map(|wait_ms| Message::Decline(DeclineReason::TooManyNotes { wait_ms })),
         any::<(u16, i32)>().prop_map(|(path, errno)| Message::GetRefused(GetRefusal::Path(path, errno))),
         (any::<u32>(), question()).prop_map(|(number, question)| Message::Asked { number, question }),
         (any::<u32>(), answer()).prop_map(|(number, answer)| Message::Answered { number, answer }),
@@ -1438,4 +1442,18 @@ fn pages_of_a_plan_are_bounded_and_only_the_last_may_be_empty() {
     assert!(read(PlannedPage { entries: vec![climbing], counts: None }).is_err());
     let most = PlannedCounts { failed: u64::MAX, ..PlannedCounts::default() };
     assert!(read(PlannedPage { entries: Vec::new(), counts: Some(most) }).is_err());
+}
+
+#[test]
+fn notes_and_their_pages_are_bounded() {
+    let head = |len: u32| Message::decode(&[&[47][..], &[7; 16], &len.to_le_bytes()].concat());
+    assert_eq!(head(NOTE_LEN_MAX as u32), Ok(Message::Note(NoteHead { id: [7; 16], len: NOTE_LEN_MAX as u32 })));
+    assert_eq!(head(0), Err(ProtocolError::BadValue("length of a note")));
+    let (value, limit) = (NOTE_LEN_MAX as u64 + 1, NOTE_LEN_MAX as u64);
+    assert_eq!(head(value as u32), Err(ProtocolError::TooLarge { what: "note", value, limit }));
+    let page = |len: usize| Message::decode(&[&[48][..], &(len as u16).to_le_bytes(), &vec![0xff; len]].concat());
+    assert_eq!(page(NOTE_PAGE_BYTES_MAX), Ok(Message::NotePage(NotePage::new(&[0xff; NOTE_PAGE_BYTES_MAX]))));
+    assert_eq!(page(0), Err(ProtocolError::BadValue("page of a note")));
+    assert!(matches!(page(NOTE_PAGE_BYTES_MAX + 1), Err(ProtocolError::TooLarge { what: "page of a note", .. })));
+    assert_eq!(format!("{:?}", NotePage::new(b"secret")), "NotePage(6 bytes)");
 }

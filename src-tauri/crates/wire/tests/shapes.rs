@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
     Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
-    GetPath, GetRefusal, Hello, InShare, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry,
-    PlannedKind, PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal,
-    SenderTimes, Ticket, Totals, Wanted,
+    GetPath, GetRefusal, Hello, InShare, Message, Micros, NoAnswer, NoteHead, NotePage, Offer, PathCodes,
+    PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -274,6 +274,8 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("decline-paused", Message::Decline(DeclineReason::Paused)),
         ("decline-stopped", Message::Decline(DeclineReason::Stopped)),
         ("decline-too-many-offers", Message::Decline(DeclineReason::TooManyOffers { wait_ms: 0x7778_797a })),
+        ("decline-too-many-notes", Message::Decline(DeclineReason::TooManyNotes { wait_ms: 0x5f60_6162 })),
+        ("decline-notes-full", Message::Decline(DeclineReason::NotesFull)),
         ("path-taken", Message::PathTaken(PathCodes { tls: 1, tls_errno: -2, io: 3, io_errno: 4 })),
         ("totals", Message::Totals(totals)),
         ("progress", Message::Progress(progress)),
@@ -315,6 +317,9 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("get-refused-not-one-folder", Message::GetRefused(GetRefusal::NotOneFolder)),
         ("get-refused-too-slow", Message::GetRefused(GetRefusal::TooSlow)),
         ("selected", Message::Selected(vec![b"a/b\xff".to_vec(), Vec::new()])),
+        ("note", Message::Note(NoteHead { id: [0x63; 16], len: 0x6465 })),
+        ("note-page", Message::NotePage(NotePage::new(b"hi\xff"))),
+        ("note-kept", Message::NoteKept),
         ("cancel-failed", Message::Cancel(Cancel::Failed)),
         ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
         ("cancel-by-person-keeping", Message::Cancel(Cancel::ByPersonKeeping)),

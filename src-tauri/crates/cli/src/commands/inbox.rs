@@ -48,11 +48,16 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
             // What ended within this very second is meant as well.
             let before = if older_than.is_none() { before + Duration::from_secs(1) } else { before };
             let forgotten = engine.forget_past_before(before)?;
+            let notes = engine.forget_notes_before(before, false)?;
             out.event(&Event::PastForgotten { transfers: forgotten });
             out.say(format_args!(
                 "{} forgotten here. What they brought stays where it is.",
                 counted(forgotten, "transfer")
             ));
+            if notes > 0 {
+                out.event(&Event::NotesForgotten { notes });
+                out.say(format_args!("{} that had been read deleted.", counted(notes, "note")));
+            }
         }
         Some(InboxAction::Unfinished { folders }) => unfinished::list(engine, &out, &folders)?,
         Some(InboxAction::Discard(discard)) => return unfinished::discard(engine, &out, &discard),

@@ -679,6 +679,15 @@ rows! {
         terminal: "Send again in {time}; --retry waits for that. Offers that a rule there accepts are not affected.",
         window: "Send again in {time}. Offers that a rule there accepts are not affected.",
     }
+    DECLINED_TOO_MANY_NOTES: "fault.declined.tooManyNotes" {
+        what: "{peer} takes no more notes for now.",
+        terminal: "Send again in {time}; --retry waits for that.",
+        window: "Send again in {time}.",
+    }
+    DECLINED_NOTES_FULL: "fault.declined.notesFull" {
+        what: "{peer} has too many unread notes.",
+        next: "Read or delete some there, then send again.",
+    }
     DECLINED_BUSY: "fault.declined.busy" {
         what: "{peer} has too many running transfers.",
         next: "Send again when one has finished.",
@@ -864,6 +873,10 @@ rows! {
     SHARE_NAME: "fault.unfit.shareName" {
         what: "This name is not allowed for a shared folder.",
         next: "Use 1 to 64 bytes of visible text without slashes, colons and spaces around it, and not digits alone.",
+    }
+    UNFIT_NOTE: "fault.unfit.note" {
+        what: "A note has 1 to 65,536 bytes of text.",
+        next: "Send a longer text as a file.",
     }
     SHARE_NAME_TAKEN: "fault.unfit.shareNameTaken" {
         what: "Another shared folder has the name “{name}”.",

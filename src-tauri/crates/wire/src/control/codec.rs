@@ -5,8 +5,8 @@ use ringway_model::{DeclineReason, Shortage};
 
 use super::fields::{decode_counts, decode_failed, decode_shown_path, encode_counts, encode_failed, pages};
 use super::{
-    Accept, Answer, Cancel, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Question, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, in_share,
+    Accept, Answer, Cancel, EntryKept, Hello, Message, Micros, NotePage, Offer, PathCodes, Progress, Proven, Question,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, in_share, note,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -96,6 +96,15 @@ impl Message {
                 out.put_u8(46);
                 encode_names(paths, out);
             }
+            Self::Note(head) => {
+                out.put_u8(47);
+                note::encode(*head, out);
+            }
+            Self::NotePage(page) => {
+                out.put_u8(48);
+                page.encode(out);
+            }
+            Self::NoteKept => out.put_u8(49),
             Self::Queued(place) => {
                 out.put_u8(30);
                 out.put_u32(place.get());
@@ -351,6 +360,9 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         44 => Message::Get(get::decode(reader, decode_lanes)?),
         45 => Message::GetRefused(get::decode_refusal(reader)?),
         46 => Message::Selected(decode_selected(reader)?),
+        47 => Message::Note(note::decode(reader)?),
+        48 => Message::NotePage(NotePage::decode(reader)?),
+        49 => Message::NoteKept,
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -547,6 +559,11 @@ fn encode_decline(decline: DeclineReason, out: &mut Vec<u8>) {
             out.put_u8(8);
             out.put_u32(wait_ms);
         }
+        DeclineReason::TooManyNotes { wait_ms } => {
+            out.put_u8(9);
+            out.put_u32(wait_ms);
+        }
+        DeclineReason::NotesFull => out.put_u8(10),
     }
 }
 
@@ -560,6 +577,8 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<DeclineReason, ProtocolErro
         6 => DeclineReason::Paused,
         7 => DeclineReason::Stopped,
         8 => DeclineReason::TooManyOffers { wait_ms: reader.u32()? },
+        9 => DeclineReason::TooManyNotes { wait_ms: reader.u32()? },
+        10 => DeclineReason::NotesFull,
         value => return Err(ProtocolError::Unknown { what: "decline", value }),
     })
 }

@@ -19,6 +19,7 @@ use crate::pair::Binding;
 
 mod getting;
 mod honest;
+mod noting;
 mod questions;
 
 fn greeting(name: &str) -> Greeting {
