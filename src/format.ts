@@ -120,7 +120,7 @@ export function dayOf(ms: number, now: number): string {
 }
 
 /** Which day it is here, counted from some day on. */
-function dayNumber(ms: number): number {
+export function dayNumber(ms: number): number {
   const at = new Date(ms);
   return Math.floor(Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / 86_400_000);
 }
