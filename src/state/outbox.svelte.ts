@@ -369,6 +369,12 @@ export class Outbox {
       void this.#transfers.dismiss(transfer);
     } else if (transfer.report || transfer.progress.stage !== "connecting") {
       this.attempt = null;
+      // What was typed has done its work: the device has a card now, if they are paired.
+      if (this.picked === ANOTHER && this.aim?.target.to === "typed" && this.draft.address.trim() === this.aim.target.text) {
+        this.draft.address = "";
+        this.draft.code = "";
+        this.pick(transfer.progress.peer_id);
+      }
       this.settle(this.#offered?.turn, this.#offered?.chosen);
     }
   }
