@@ -334,6 +334,8 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
     if (command === "send") return Promise.resolve(answers.send?.(args)).then((sent) => (sent && typeof sent === "object" && !("is" in sent) ? { is: "begun", transfer: sent } : sent));
     if (["joinChosen", "withoutItem", "withoutChosen"].includes(command) && !answers[command]) return listed(command, args);
     if (command === "choose_sources" || command === "paste_sources") return Promise.resolve(answers[command]?.(args) ?? null).then(remember);
+    // A device that shares nothing.
+    if (command === "readListing" && !answers[command]) return { of: "shares", shares: [] };
     return remember(answers[command]?.(args)) ?? (["past", "unfinished"].includes(command) ? [] : null);
   });
   const app = new AppState(ipc);

@@ -259,7 +259,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
     lines.extend(details.edits.iter().map(|edit| format!("  {}", words::edit(edit, past.direction))));
     if !details.failures.is_empty() {
         lines.push("Failed:".to_owned());
-        let said = |failure| format!("  {}", words::failure(failure, past.direction, peer.as_deref()));
+        let said = |failure| format!("  {}", words::failure(failure, past.direction, past.is_got(), peer.as_deref()));
         lines.extend(details.failures.iter().map(said));
         let unnamed = report.counts.failed.saturating_sub(details.failures.len() as u64);
         if unnamed > 0 {
