@@ -150,6 +150,8 @@ function invalid(why: Invalid): Sentence {
       return says("fault.unfit.deviceName");
     case "name_taken":
       return says("fault.unfit.nameTaken");
+    case "note":
+      return says("fault.unfit.note");
     case "ambiguous_id":
       return says("fault.unfit.ambiguousId");
     case "ambiguous_name":
@@ -222,6 +224,10 @@ function declined(why: DeclineReason, peer: string): Sentence {
       return says("fault.declined.stopped", { peer });
     case "too_many_offers":
       return says("fault.declined.tooManyOffers", { peer, time: waitWords(why.wait_seconds) });
+    case "too_many_notes":
+      return says("fault.declined.tooManyNotes", { peer, time: waitWords(why.wait_seconds) });
+    case "notes_full":
+      return says("fault.declined.notesFull", { peer });
     case "busy":
       return says("fault.declined.busy", { peer });
     default:
@@ -525,6 +531,11 @@ function rowOf(fault: Fault, peer: string): Sentence {
 /** Whether it is about the service rather than what was asked of it. */
 export function isOfService(fault: Fault): boolean {
   return ["service_gone", "service_failed", "service_differs"].includes(fault.code);
+}
+
+/** A fault as a part of a view says it: that there is no service stands above each view already. */
+export function faultWithin(fault: Fault | null, peer?: string): Sentence | null {
+  return fault && !isOfService(fault) ? faultWords(fault, peer) : null;
 }
 
 const UNFIT_NAME = {

@@ -52,6 +52,10 @@ export interface Arguments {
   "send.total": { what: string };
   "send.what": { name: string; what: string };
   "send.limited": { rate: string };
+  "send.intoBox": { folder: string };
+  "send.folderUsual": { name: string };
+  "send.folderGone": { name: string };
+  "send.folderHint": { name: string };
   "send.leftOut": { n: number };
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
@@ -78,6 +82,15 @@ export interface Arguments {
   "inbox.leaves": { size: string };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
+  "note.from": { from: string };
+  "note.showAll": { n: number };
+  "note.copyFrom": { from: string };
+  "note.copiedFrom": { from: string };
+  "note.deleteFrom": { from: string };
+  "note.named": { line: string };
+  "note.sendTo": { name: string };
+  "note.sending": { name: string };
+  "note.sent": { name: string };
   "inbox.paired": { name: string };
   "request.wants": { name: string };
   "request.typeNow": { name: string };
@@ -144,6 +157,7 @@ export interface Arguments {
   "end.received": { moved: string };
   "end.confirmed": { peer: string };
   "end.partial": { moved: string; n: number };
+  "end.fixAndServe": { peer: string };
   "end.listedFirst": { n: number };
   "end.verifiedNone": { n: number };
   "end.notVerified": { n: number };
@@ -155,6 +169,8 @@ export interface Arguments {
   "end.kept": { n: number; size: string };
   "end.reused": { size: string };
   "end.leftOut": { n: number };
+  "end.ownersByNumberHere": { n: number };
+  "end.ownersByNumberThere": { n: number };
   "end.aclsLost": { n: number };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };
@@ -232,6 +248,9 @@ export interface Arguments {
   "failure.conflict.there": { peer: string };
   "failure.kept.there": { peer: string };
   "failure.differs.there": { peer: string };
+  "failure.get.changed": { peer: string };
+  "failure.served.changed": { peer: string };
+  "failure.served.differs": { peer: string };
   "failure.ownFolder.there": { peer: string };
   "failure.dotName.there": { peer: string };
   "failure.homeFolder.there": { peer: string };
@@ -274,6 +293,9 @@ export interface Arguments {
   "fault.declined.stopped": { peer: string };
   "fault.declined.tooManyOffers": { peer: string };
   "fault.declined.tooManyOffers.next": { time: string };
+  "fault.declined.tooManyNotes": { peer: string };
+  "fault.declined.tooManyNotes.next": { time: string };
+  "fault.declined.notesFull": { peer: string };
   "fault.declined.busy": { peer: string };
   "fault.declinedHere.noSpace": { free: string; missing: string; needed: string };
   "fault.declinedHere.noSpace.next": { peer: string };
@@ -313,7 +335,6 @@ export interface Arguments {
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.noLongerShared.here": { peer: string };
-  "fault.noLongerShared.here.next": { peer: string };
   "fault.noLongerShared.there": { peer: string };
   "fault.turnedAway": { peer: string };
   "fault.notShared": { peer: string; share: string };
@@ -321,6 +342,9 @@ export interface Arguments {
   "fault.shareUnavailable": { peer: string; share: string; why: string };
   "fault.pathThere": { operation: string; path: string; peer: string; why: string };
   "fault.notServed": { peer: string };
+  "fault.get.tooMany.next": { time: string };
+  "fault.get.servedKept.next": { peer: string };
+  "fault.get.servedAgain.next": { peer: string };
   "fault.answerLost": { peer: string; why: string };
   "fault.answerLost.silent": { peer: string };
   "fault.askingStopped": { peer: string; time: string };
@@ -367,6 +391,7 @@ export interface Arguments {
   "notice.to": { end: string; peer: string; what: string };
   "notice.from": { end: string; peer: string; what: string };
   "notice.into": { end: string; peer: string; what: string };
+  "notice.noteFrom": { name: string };
   "notice.knowEachOther": { name: string };
   "browse.openNamed": { name: string };
   "browse.title": { name: string };
@@ -391,6 +416,7 @@ export interface Arguments {
   "share.addWith": { name: string };
   "share.dropOne": { name: string };
   "share.dropMany": { n: number };
+  "share.dropBoxUpTo": { size: string };
   "share.actions": { name: string };
   "share.removed": { name: string };
   "share.added": { name: string };

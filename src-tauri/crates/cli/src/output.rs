@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
+use rustix::io::Errno;
 
 use crate::args::{ReportArgs, ReportingArgs};
 use crate::json::{self, Event};
@@ -72,6 +73,11 @@ pub(crate) fn under_way() -> Option<u64> {
     (BEGUN.load(Ordering::Relaxed) > ended).then_some(ended)
 }
 
+/// Whether nobody reads standard output any more.
+pub(crate) fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
 /// Whether something that was to be read could not be printed.
 pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
@@ -85,7 +91,11 @@ pub(crate) fn is_incomplete() -> bool {
 fn print_line(line: impl Display) -> io::Result<()> {
     let print = || {
         let mut output = io::stdout().lock();
-        writeln!(output, "{line}").and_then(|()| output.flush())
+        // The standard library has put /dev/null in the place of one that was closed.
+        match ringway_engine::is_output_closed() {
+            true => Err(Errno::BADF.into()),
+            false => writeln!(output, "{line}").and_then(|()| output.flush()),
+        }
     };
     match writing(print) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -125,6 +135,11 @@ impl Output {
         self.json
     }
 
+    /// Whether a person reads what [`Output::say`] says.
+    pub(crate) fn says(&self) -> bool {
+        !self.json && !self.quiet
+    }
+
     /// Whether more is wanted.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
@@ -156,7 +171,7 @@ impl Output {
 
     /// Whether nobody reads standard output any more, as far as that was seen.
     pub(crate) fn is_closed(&self) -> bool {
-        CLOSED.load(Ordering::Relaxed)
+        is_closed()
     }
 
     /// A line for people who may not miss it.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_engine::{AcceptOptions, Engine, GetRequest, PathInShare, Reget, Target};
+use ringway_engine::{Engine, GetRequest, Landing, PathInShare, Reget, Target};
 use ringway_model::{Compression, Delta, Fault, IntoHome, IoMode, OnConflict, Selection, TlsMode};
 
 use super::devices::Devices;
@@ -52,7 +52,9 @@ impl Getting {
                 (settings.receive_folder.0, settings.into_home)
             }
         };
-        Ok(self.start(target, Reget { paths, destination, folder: None, on_conflict, into_home, verify }))
+        let landing = Landing { on_conflict, into_home, ..Landing::default() };
+        let selection = Selection::default();
+        Ok(self.start(target, Reget { paths, selection, destination, folder: None, landing, verify }))
     }
 
     /// Gets once more what the transfer of that id has got, into the same folder.
@@ -69,14 +71,14 @@ impl Getting {
 
     fn start(&self, target: Target, what: Reget) -> Moving {
         let label = self.engine.label(&target);
-        let Reget { paths, destination, folder, on_conflict, into_home, verify } = what;
+        let Reget { paths, selection, destination, folder, landing, verify } = what;
         let transfer = self.engine.get(GetRequest {
             target,
             paths,
-            selection: Selection::default(),
+            selection,
             destination,
             folder,
-            accept: AcceptOptions { on_conflict, into_home, ..AcceptOptions::default() },
+            accept: landing.into(),
             code: None,
             tls: TlsMode::Auto,
             io: IoMode::Auto,

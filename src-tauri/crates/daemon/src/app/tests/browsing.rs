@@ -235,7 +235,7 @@ async fn what_is_not_remembered_whole_is_not_offered_to_be_got_again() {
     let (near, _far, _) = met().await;
     let patterns = Selection { patterns: vec![Pattern::Exclude(b"*.key".to_vec())], paths: None };
     let listed = Selection { patterns: Vec::new(), paths: Some(vec![b"result".to_vec()]) };
-    for (selection, is_remembered) in [(patterns, false), (listed, false), (Selection::default(), true)] {
+    for (selection, is_remembered) in [(patterns, true), (listed, false), (Selection::default(), true)] {
         let got = got_by_a_command(&near, &near.inbox(), selection).await;
         let past = near.app.history.page(&PastQuery::default()).unwrap().remove(0);
         assert_eq!(past.past.id.to_string(), got);
