@@ -126,6 +126,7 @@ export function endWords(report: Report, peer: string, direction: Direction, got
   if (report.reused > 0) notes.push(t("end.reused", { size: bytes(report.reused) }));
   if (report.excluded > 0) notes.push(t("end.leftOut", { n: report.excluded }));
   if (report.acls_lost > 0) notes.push(t("end.aclsLost", { n: report.acls_lost }));
+  if (report.owners_by_number > 0) notes.push(t(sending ? "end.ownersByNumberThere" : "end.ownersByNumberHere", { n: report.owners_by_number }));
   if (report.reconnected > 0) notes.push(t("end.reconnected", { n: report.reconnected }));
   const moved = whatMoved(report);
   switch (report.outcome) {

@@ -150,6 +150,8 @@ function invalid(why: Invalid): Sentence {
       return says("fault.unfit.deviceName");
     case "name_taken":
       return says("fault.unfit.nameTaken");
+    case "note":
+      return says("fault.unfit.note");
     case "ambiguous_id":
       return says("fault.unfit.ambiguousId");
     case "ambiguous_name":
@@ -222,6 +224,10 @@ function declined(why: DeclineReason, peer: string): Sentence {
       return says("fault.declined.stopped", { peer });
     case "too_many_offers":
       return says("fault.declined.tooManyOffers", { peer, time: waitWords(why.wait_seconds) });
+    case "too_many_notes":
+      return says("fault.declined.tooManyNotes", { peer, time: waitWords(why.wait_seconds) });
+    case "notes_full":
+      return says("fault.declined.notesFull", { peer });
     case "busy":
       return says("fault.declined.busy", { peer });
     default:

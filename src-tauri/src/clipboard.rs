@@ -1,15 +1,19 @@
-//! The clipboard, when the page asks for it: which files were copied elsewhere. Nothing else of it
-//! is read, and the page learns no path.
+//! The clipboard, when the page asks for it: which files were copied elsewhere, or else the text.
+//! The page learns no path.
 use std::path::PathBuf;
 
 use gtk::gdk::{Atom, SELECTION_CLIPBOARD};
 use gtk::glib;
+use ringway_model::NoteText;
 use tauri::WebviewWindow;
 use tokio::sync::oneshot;
 
 /// What file managers put there, in the order of preference: the list that every desktop has
 /// (RFC 2483), and GNOME's own, whose first line is `copy` or `cut`.
 const TARGETS: [&str; 2] = ["text/uri-list", "x-special/gnome-copied-files"];
+
+/// The text there, as X11 and Wayland call it.
+const TEXTS: [&str; 2] = ["UTF8_STRING", "text/plain;charset=utf-8"];
 
 /// Longest list that is read: half a million files, as many as can be dropped.
 const LIST_LEN_MAX: usize = 64 << 20;
@@ -23,6 +27,24 @@ pub(crate) async fn copied_files(window: &WebviewWindow) -> Vec<PathBuf> {
         }
     }
     Vec::new()
+}
+
+/// The text that was copied; nothing where the clipboard has none. What is too long for a note is
+/// cut, and still too long.
+pub(crate) async fn copied_text(window: &WebviewWindow) -> Option<String> {
+    for target in TEXTS {
+        if let Some(text) = request(window, target).await.and_then(cut) {
+            return Some(text);
+        }
+    }
+    None
+}
+
+fn cut(text: Vec<u8>) -> Option<String> {
+    let mut text = String::from_utf8(text).ok()?;
+    // A character has 4 bytes at most.
+    text.truncate(text.floor_char_boundary(NoteText::LEN_MAX + 4));
+    Some(text)
 }
 
 /// One form of what the clipboard has; none where it does not have that form.
@@ -54,6 +76,16 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     use super::*;
+
+    #[test]
+    fn text_that_is_too_long_stays_too_long() {
+        assert_eq!(cut(b"caf\xc3\xa9".to_vec()).as_deref(), Some("caf\u{e9}"));
+        assert_eq!(cut(b"caf\xe9".to_vec()), None);
+        for one in ["a", "\u{e9}", "\u{1f600}"] {
+            let len = cut(one.repeat(NoteText::LEN_MAX).into_bytes()).unwrap().len();
+            assert!((NoteText::LEN_MAX + 1..=NoteText::LEN_MAX + 4).contains(&len), "{len}");
+        }
+    }
 
     #[test]
     fn files_are_read_from_what_file_managers_copy() {

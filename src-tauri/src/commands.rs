@@ -28,6 +28,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             start,
             choose_sources,
             paste_sources,
+            paste_text,
             send,
             choose_copy_folder,
             get_into,
@@ -107,6 +108,13 @@ async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick
 async fn paste_sources(link: State<'_, Link>, window: WebviewWindow) -> Answer<Option<Chosen>> {
     let files = clipboard::copied_files(&window).await;
     link.service().await?.choose(files).await
+}
+
+/// The text that was copied elsewhere, for the key that pastes; none where the clipboard has none.
+#[tauri::command]
+#[specta::specta]
+async fn paste_text(window: WebviewWindow) -> Answer<Option<String>> {
+    Ok(clipboard::copied_text(&window).await)
 }
 
 /// Starts sending what was chosen, or has it wait for its turn. What was chosen from the history

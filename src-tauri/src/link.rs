@@ -195,6 +195,8 @@ impl Link {
         while let Some(dragged) = dragged.recv().await {
             let drag = match dragged {
                 Dragged::Entered(paths) => self.chosen(paths).await.map(|chosen| Drag::Entered { chosen }),
+                Dragged::TextEntered(text) => Some(Drag::TextEntered { text }),
+                Dragged::TextDropped(text, x, y) => Some(Drag::TextDropped { text, x, y }),
                 Dragged::Over(x, y) => Some(Drag::Over { x, y }),
                 Dragged::Dropped(paths, x, y) => self.chosen(paths).await.map(|chosen| Drag::Dropped { chosen, x, y }),
                 Dragged::Left => Some(Drag::Left),

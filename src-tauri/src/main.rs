@@ -36,6 +36,8 @@ fn main() -> anyhow::Result<()> {
         Start::Window(first) => first,
     };
     let link = Link::new(opening);
+    let addresses = bridge::Addresses::default();
+    let followed = addresses.clone();
     // GTK makes the Wayland app_id of it, and the X11 WM_CLASS; before it starts.
     gtk::glib::set_prgname(Some(APP_ID));
     tauri::Builder::default()
@@ -46,12 +48,13 @@ fn main() -> anyhow::Result<()> {
             app.manage(link.clone());
             app.manage(commands::FirstFolder::default());
             app.webview_windows().values().for_each(drawing::suit);
+            app.webview_windows().values().for_each(|window| followed.follow(window));
             tauri::async_runtime::spawn(link.keep(app.handle().clone(), first));
             Ok(())
         })
-        .on_window_event(|window, event| {
+        .on_window_event(move |window, event| {
             if let WindowEvent::DragDrop(drag) = event
-                && let Some(dragged) = bridge::dragged(drag)
+                && let Some(dragged) = addresses.dragged(drag)
             {
                 window.state::<Link>().drag(dragged);
             }

@@ -82,6 +82,15 @@ export interface Arguments {
   "inbox.leaves": { size: string };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
+  "note.from": { from: string };
+  "note.showAll": { n: number };
+  "note.copyFrom": { from: string };
+  "note.copiedFrom": { from: string };
+  "note.deleteFrom": { from: string };
+  "note.named": { line: string };
+  "note.sendTo": { name: string };
+  "note.sending": { name: string };
+  "note.sent": { name: string };
   "inbox.paired": { name: string };
   "request.wants": { name: string };
   "request.typeNow": { name: string };
@@ -160,6 +169,8 @@ export interface Arguments {
   "end.kept": { n: number; size: string };
   "end.reused": { size: string };
   "end.leftOut": { n: number };
+  "end.ownersByNumberHere": { n: number };
+  "end.ownersByNumberThere": { n: number };
   "end.aclsLost": { n: number };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };
@@ -282,6 +293,9 @@ export interface Arguments {
   "fault.declined.stopped": { peer: string };
   "fault.declined.tooManyOffers": { peer: string };
   "fault.declined.tooManyOffers.next": { time: string };
+  "fault.declined.tooManyNotes": { peer: string };
+  "fault.declined.tooManyNotes.next": { time: string };
+  "fault.declined.notesFull": { peer: string };
   "fault.declined.busy": { peer: string };
   "fault.declinedHere.noSpace": { free: string; missing: string; needed: string };
   "fault.declinedHere.noSpace.next": { peer: string };
@@ -321,7 +335,6 @@ export interface Arguments {
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.noLongerShared.here": { peer: string };
-  "fault.noLongerShared.here.next": { peer: string };
   "fault.noLongerShared.there": { peer: string };
   "fault.turnedAway": { peer: string };
   "fault.notShared": { peer: string; share: string };
@@ -378,6 +391,7 @@ export interface Arguments {
   "notice.to": { end: string; peer: string; what: string };
   "notice.from": { end: string; peer: string; what: string };
   "notice.into": { end: string; peer: string; what: string };
+  "notice.noteFrom": { name: string };
   "notice.knowEachOther": { name: string };
   "browse.openNamed": { name: string };
   "browse.title": { name: string };

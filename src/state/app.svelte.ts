@@ -11,7 +11,9 @@ import { Devices } from "./devices.svelte";
 import { DropBoxes } from "./drop-boxes.svelte";
 import { Inbox } from "./inbox.svelte";
 import { Surroundings } from "./nearby.svelte";
-import { HERE, Outbox } from "./outbox.svelte";
+import { NoteDraft } from "./note-draft.svelte";
+import { Notes } from "./notes.svelte";
+import { type Aim, HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
 import { forgetOptions } from "./send-options";
 import { Settings } from "./settings.svelte";
@@ -48,6 +50,10 @@ export class AppState {
   readonly unfinished: Unfinished;
   readonly waiting: WaitingTransfers;
   readonly outbox: Outbox;
+  /** The note that is about to be sent. */
+  readonly note: NoteDraft;
+  /** The notes that were received. */
+  readonly notes: Notes;
   readonly copying: Copying;
   readonly browse: Browse;
   readonly shares: Shares;
@@ -72,6 +78,9 @@ export class AppState {
     this.waiting = new WaitingTransfers(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
     this.outbox.onWaits = ({ title, target }) => this.toasts.show(() => t("send.waits", { what: title.path, name: target }));
+    this.note = new NoteDraft(ipc);
+    this.note.onSent = (name) => this.toasts.show(() => t("note.sent", { name }));
+    this.notes = new Notes(ipc);
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.browse = new Browse(ipc, this.transfers);
     this.browse.onBegun = ({ title, more, peer }) => (this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer }));
@@ -140,6 +149,12 @@ export class AppState {
     return direction === "receiving" ? this.getAgain(id) : this.sendAgain(id);
   }
 
+  /** The text that was copied elsewhere. */
+  async pastedText(): Promise<string | null> {
+    const answer = await this.#ipc.pasteText();
+    return answer.status === "ok" ? answer.data : null;
+  }
+
   /** Shows what a device shares. */
   browseDevice(device: PairedDevice): void {
     this.browse.open(device);
@@ -190,6 +205,8 @@ export class AppState {
     this.lost = null;
     // Another service knows neither what was chosen nor what ran.
     this.outbox.reset();
+    this.note.reset();
+    this.notes.fill(all.notes);
     this.copying.reset();
     this.browse.reset();
     this.shares.list = null;
@@ -266,6 +283,12 @@ export class AppState {
       case "chosenCounted":
         this.outbox.counted(event);
         return;
+      case "noteReceived":
+        this.announcement = t("note.from", { from: event.note.from });
+        return;
+      case "notesChanged":
+        this.notes.fill(event.notes);
+        return;
       case "sharesChanged":
         this.shares.changed();
         return;
@@ -291,7 +314,56 @@ export class AppState {
     else if (!report && progress.peer_id === device.id && progress.stage !== "connecting") this.devices.said(device.id, true);
   }
 
+  /** Where what is sent goes, by the card of a device; nothing for other cards. */
+  aimOf(card: string | null): Aim | null {
+    const device = this.devices.list.find(({ id }) => id === card);
+    if (device) return { target: { to: "device", id: device.id }, label: device.name };
+    const nearby = this.surroundings.onCard(card);
+    return nearby ? { target: { to: "nearby", id: nearby.id }, label: nearby.name } : null;
+  }
+
+  /** A text hangs over a position of the page. */
+  textOver(x: number, y: number): void {
+    this.note.dragged = true;
+    const card = cardUnder(x, y);
+    this.outbox.over = this.aimOf(card) && card;
+  }
+
+  textLeft(): void {
+    this.note.dragged = false;
+    this.outbox.over = null;
+  }
+
+  /** A text was dropped: on a device's card it goes there at once. */
+  textDropped(text: string): void {
+    const card = this.outbox.over;
+    this.textLeft();
+    this.view = "send";
+    const aim = this.aimOf(card);
+    if (!this.note.take(text) || !aim) return;
+    this.outbox.pick(card);
+    void this.note.send(aim);
+  }
+
   #drag(drag: Drag): void {
+    if (drag.is === "textEntered") {
+      this.note.dragged = true;
+      return;
+    }
+    if (this.note.dragged && drag.is === "over") {
+      const card = cardAt(drag.x, drag.y);
+      this.outbox.over = this.aimOf(card) && card;
+      return;
+    }
+    if (drag.is === "left") this.textLeft();
+    if (drag.is === "textDropped") {
+      if (!this.outbox.over) {
+        const card = cardAt(drag.x, drag.y);
+        this.outbox.over = this.aimOf(card) && card;
+      }
+      this.textDropped(drag.text);
+      return;
+    }
     const dropped = this.outbox.drag(drag, cardAt);
     if (!dropped) return;
     const { chosen } = dropped;
@@ -330,7 +402,12 @@ function cardAt(x: number, y: number): string | null {
   // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then
   // than those that the window counts in.
   const enlarged = outerWidth / innerWidth || 1;
-  const card = document.elementFromPoint(x / enlarged, y / enlarged)?.closest<HTMLElement>("[data-card]");
+  return cardUnder(x / enlarged, y / enlarged);
+}
+
+/** The same at a position of the page. */
+function cardUnder(x: number, y: number): string | null {
+  const card = document.elementFromPoint(x, y)?.closest<HTMLElement>("[data-card]");
   return card && !card.matches(":disabled") && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
 }
 

@@ -107,7 +107,7 @@ export class Outbox {
    * dropped, and on which card: the one that was lit when it was let go, whatever lies there by
    * now.
    */
-  drag(drag: Drag, cardAt: (x: number, y: number) => string | null): { card: string | null; chosen: Chosen } | null {
+  drag(drag: Exclude<Drag, { is: "textEntered" | "textDropped" }>, cardAt: (x: number, y: number) => string | null): { card: string | null; chosen: Chosen } | null {
     const lit = this.over;
     this.over = null;
     switch (drag.is) {

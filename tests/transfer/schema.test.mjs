@@ -126,6 +126,14 @@ test("every event of the schema occurs", async (t) => {
   await ask(far, ["devices"]);
   await ask(far, ["devices", "rename", "near", "laptop"]);
 
+  // Notes.
+  const noting = await receiver(t, far, inbox, { once: true });
+  meet((await near.run(["send", "--text", noting.target, "--json"], { input: "hi" })).events);
+  await noting.exit();
+  meet(noting.events);
+  await ask(far, ["notes", "show", String((await ask(far, ["notes"]))[0].number)]);
+  await ask(far, ["notes", "clear"]);
+
   // The service and the commands that query it. It corrects an entry that names a program which is
   // gone.
   const entry = join(far.env.XDG_CONFIG_HOME, "autostart/org.ringway.Ringway.desktop");

@@ -4,14 +4,14 @@
 use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
 use super::seeds::{entries_page, get, listing, planned_page, question};
-use ringway_model::{DeclineReason, Shortage};
+use ringway_model::{DeclineReason, NoteText, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, GetRefusal, Message, NoAnswer, PathCodes, Progress, Receipt,
+    Accept, Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, GetRefusal, Message, NoAnswer, PathCodes, Progress, Receipt,
     Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
-use ringway_wire::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX, SELECTED_BYTES_MAX};
+use ringway_wire::limits::{NOTE_LEN_MAX, OFFERED_BYTES_MAX, OFFERED_NAMES_MAX, SELECTED_BYTES_MAX};
 use ringway_wire::session::{Event, HandedOver, Machine, QuestionNumber};
 use std::collections::VecDeque;
 
@@ -140,6 +140,8 @@ struct SenderSeen {
     listed: bool,
     /// The latest question about shares. A session that has one offers nothing.
     browses: Option<QuestionNumber>,
+    /// A note was sent, and nothing else will be.
+    noted: bool,
     over: bool,
     reached: u8,
 }
@@ -153,6 +155,7 @@ impl SenderSeen {
                 | Event::Refused(_)
                 | Event::Declined(_)
                 | Event::ReceiptReceived(_)
+                | Event::NoteKept
                 | Event::Cancelled(_)
         );
         match event {
@@ -166,7 +169,7 @@ impl SenderSeen {
                 self.authenticated = true;
                 self.reached = self.reached.max(2);
             }
-            Event::Accepted { lanes, lists, .. } => {
+            Event::Accepted(Accept { lanes, lists, .. }) => {
                 self.lists = lists;
                 assert!(self.offered && (1..=offer(false).lanes).contains(&lanes));
                 self.reached = self.reached.max(3);
@@ -178,7 +181,10 @@ impl SenderSeen {
             Event::Wanted(_) => {
                 assert!(self.lists && !self.finished, "an answer to no list")
             }
-            Event::Answered(number, _) => assert!(self.browses.is_some_and(|latest| number <= latest)),
+            Event::Answered(number, _) => {
+                assert!(self.browses.is_some_and(|latest| number <= latest))
+            }
+            Event::NoteKept => assert!(self.noted, "a receipt of no note"),
             Event::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
             Event::ReceiptReceived(receipt) => {
                 assert_eq!(receipt.proven.is_some(), self.proves);
@@ -199,6 +205,16 @@ impl SenderSeen {
             0 if self.browses.is_some() => {}
             2 if self.authenticated && !self.asked && !self.offered && choice & 0xe0 == 0xc0 && !machine.is_ended() => {
                 self.browses = machine.ask(question()).or(self.browses);
+            }
+            2 if self.authenticated
+                && !self.awaits_receipt
+                && !self.offered
+                && self.browses.is_none()
+                && choice & 0xe0 == 0x40
+                && !machine.is_ended() =>
+            {
+                machine.note([9; 16], &NoteText::from_bytes(vec![b'n'; 40_000]).expect("a note"));
+                (self.noted, self.offered) = (true, true);
             }
             // A plan is the first question of its session.
             2 if self.authenticated
@@ -306,6 +322,7 @@ enum Question {
     Confirm,
     EarlierReceipt,
     Get,
+    Note,
     Store,
     Decide,
     Receipt,
@@ -370,7 +387,9 @@ impl ReceiverSeen {
                 assert!(self.browsed.is_some_and(|latest| number <= latest));
             }
             Event::TotalsChanged(_) => assert!(self.offered),
-            Event::ListingArrived(_) => assert!(self.offered && !self.accepted, "a listing of nothing"),
+            Event::ListingArrived(_) => {
+                assert!(self.offered && !self.accepted, "a listing of nothing")
+            }
             Event::PeerPath(_) | Event::SenderTimes(_) | Event::EntryFailed(_) => {
                 assert!(self.accepted);
             }
@@ -387,6 +406,11 @@ impl ReceiverSeen {
                 assert!(self.welcomed_known || self.stored, "a request of a stranger");
                 assert_eq!(get.selected.unwrap_or(0) as usize, selected.len());
                 self.question = Some(Question::Get);
+            }
+            Event::NoteReceived(_, text) => {
+                assert!(self.welcomed_known || self.stored, "a note of a stranger");
+                assert!((1..=NOTE_LEN_MAX).contains(&text.exact().len()));
+                self.question = Some(Question::Note);
             }
             Event::PlanAsked(number, get, selected) => {
                 assert!(self.welcomed_known || self.stored, "a question of a stranger");
@@ -409,6 +433,8 @@ impl ReceiverSeen {
             0..=3 if !machine.is_ended() => match self.question.take() {
                 None => {}
                 Some(Question::EarlierReceipt) => machine.earlier_receipt(None),
+                Some(Question::Note) if choice & 0x80 != 0 => machine.decline(DeclineReason::NotesFull),
+                Some(Question::Note) => machine.keep_note(),
                 Some(Question::Get) => machine.refuse_get(GetRefusal::NoShare),
                 Some(Question::Welcome) => {
                     self.welcomed_known = self.setup.peer_known;
@@ -425,7 +451,12 @@ impl ReceiverSeen {
                 Some(Question::Decide) if choice & 0xf0 == 0xe0 => machine.refuse_get(GetRefusal::NoShare),
                 Some(Question::Decide) => {
                     self.accepted = true;
-                    machine.accept(choice, choice & 0x40 != 0, (choice & 0x20 != 0).then(|| i64::from(choice)));
+                    machine.accept(Accept {
+                        lanes: choice,
+                        lists: choice & 0x40 != 0,
+                        doubts: (choice & 0x20 != 0).then(|| i64::from(choice)),
+                        owner_names: choice & 0x10 != 0,
+                    });
                 }
                 Some(Question::Receipt) => {
                     let proven = self.proves.then(proven);

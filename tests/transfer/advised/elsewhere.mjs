@@ -41,6 +41,21 @@ export const ELSEWHERE = [
     test: "selections that make no sense are refused before anybody is asked",
   },
   {
+    keys: [
+      "`ringway notes` lists them.",
+      "There is more: `ringway notes show {} > FILE` writes all of it.",
+      "For example: echo hello | ringway send --text lab-ws.",
+      "Send it as a file: ringway send FILE TARGET.",
+    ],
+    file: "tests/transfer/notes.test.mjs",
+    test: "what messages about notes recommend works",
+  },
+  {
+    keys: ["Unread notes (`ringway notes show NUMBER`):"],
+    file: "tests/transfer/notes.test.mjs",
+    test: "the service keeps notes, its log and status have no text of them, and clearing the history deletes what was read",
+  },
+  {
     keys: ["For example: ringway get lab-ws:runs/2026-11-22 ."],
     file: "tests/transfer/get.test.mjs",
     test: "a whole share, its contents, and several paths at once",

@@ -6,6 +6,7 @@ import { capture, which } from "../../setup/process.mjs";
 import { eventually, sleep, windowId } from "./webdriver.mjs";
 
 const COPIED = join(dirname(fileURLToPath(import.meta.url)), "copy-source.py");
+const TEXT = join(dirname(fileURLToPath(import.meta.url)), "text-source.py");
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), "drag-source.py");
 /**
  * The position of the drag source: beside the window under test, which is in the top left corner.
@@ -88,7 +89,18 @@ export async function middleOf(page, { x, y, enlarged }, selector) {
  */
 export async function dragOnto(t, paths, to, before) {
   const uris = paths.map((path) => pathToFileURL(path).href);
-  const source = spawn("/usr/bin/python3", [SOURCE, ...uris], { stdio: "ignore" });
+  await draggedBy(t, spawn("/usr/bin/python3", [SOURCE, ...uris], { stdio: "ignore" }), to, before);
+}
+
+/** The same with a text, or with an address of no file. */
+export async function dragTextOnto(t, text, to, before, { isAddress = false } = {}) {
+  const source = spawn("/usr/bin/python3", [TEXT, "drag", isAddress ? "uri" : "text"], { stdio: ["pipe", "ignore", "ignore"] });
+  source.stdin.end(text);
+  await draggedBy(t, source, to, before);
+}
+
+/** Drags what a program has that shows the drag source. */
+async function draggedBy(t, source, to, before) {
   let hasEnded = false;
   source.on("exit", () => (hasEnded = true));
   t.after(() => source.kill());
@@ -106,6 +118,22 @@ export async function copyElsewhere(t, paths) {
   let said = "";
   source.stdout.on("data", (data) => (said += data));
   await eventually("the clipboard to be taken", () => said.includes("owned"));
+}
+
+/** Copies a text in another program, which has it on the clipboard until the test ends. */
+export async function copyTextElsewhere(t, text) {
+  const source = spawn("/usr/bin/python3", [TEXT, "copy", "text"], { stdio: ["pipe", "pipe", "ignore"] });
+  t.after(() => source.kill());
+  source.stdin.end(text);
+  let said = "";
+  source.stdout.on("data", (data) => (said += data));
+  await eventually("the clipboard to be taken", () => said.includes("owned"));
+  return source;
+}
+
+/** The text on the clipboard, as another program reads it. */
+export function clipboardText() {
+  return capture("/usr/bin/python3", [TEXT, "paste", "text"], { input: "" }).out;
 }
 
 /** Clicks at a position on the screen with the pointer, so often. */

@@ -6,6 +6,7 @@ mod get;
 mod limit;
 mod listen_address;
 mod moving;
+mod notes;
 mod retry;
 mod rule;
 mod selection;
@@ -30,11 +31,13 @@ pub(crate) use get::GetArgs;
 use get::{GET_HELP, GET_USAGE};
 pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
-pub(crate) use moving::{LandingArgs, MovingArgs};
+pub(crate) use moving::{LandingArgs, MovingArgs, check_landing};
+use notes::NOTES_HELP;
+pub(crate) use notes::{NotesAction, NotesArgs};
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::{RuleArgs, SizeArg};
 use selection::SELECTION_HELP;
-pub(crate) use selection::{SelectionArgs, SelectionSources};
+pub(crate) use selection::{SelectionArgs, SelectionSources, check_patterns};
 use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
 pub(crate) use service::{
     AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
@@ -144,6 +147,9 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Show past transfers and copies, and how they ended
     Inbox(InboxArgs),
+    /// List the notes that other devices have sent, show one, or delete some
+    #[command(after_long_help = with_statuses(NOTES_HELP))]
+    Notes(NotesArgs),
     /// Show this device's settings, or change them
     #[command(after_long_help = with_statuses(SETTINGS_HELP))]
     Settings(SettingsArgs),
@@ -191,6 +197,7 @@ impl Command {
             Self::Share(args) => args.report,
             Self::Ls(args) => args.report,
             Self::Inbox(args) => args.report,
+            Self::Notes(args) => args.report,
             Self::Settings(args) => args.report,
             Self::Doctor(report) | Self::Status(report) | Self::Stop(report) => *report,
             Self::Offers(args) => args.report,
@@ -234,7 +241,8 @@ The events of --json are listed in the manual: `ringway man`.";
 const SEND_USAGE: &str = "\
 ringway send [OPTIONS] <PATH>... <TARGET>
        ringway send [OPTIONS] <PATH>
-       ringway send [OPTIONS] --nearby <PATH>...";
+       ringway send [OPTIONS] --nearby <PATH>...
+       ringway send [OPTIONS] --text [TARGET]";
 
 const SEND_HELP: &str = "\
 Examples:
@@ -247,6 +255,7 @@ Examples:
   ringway send dataset lab-ws --limit 20M  at 20 MB a second and no more
   ringway send --verify photos lab-ws      reads everything back there and compares
   ringway send dataset             to the receiver nearby whose code is then asked for
+  echo hello | ringway send --text lab-ws  a note, for the inbox there
 
 TARGET with a colon or a dot is an address; 8 or more hex digits are the beginning of a paired device's id; anything else is a paired device's name, or else a host's.
 
@@ -338,7 +347,7 @@ pub(crate) struct SendArgs {
     /// into a folder of that device, if SHARE is a drop box there for this device; PATH is made if
     /// it is missing. A single PATH, or every PATH with --nearby, goes to the receiver on the local
     /// network that shows the code
-    #[arg(required_unless_present = "again", num_args = 1.., value_name = "PATH")]
+    #[arg(required_unless_present_any = ["again", "text"], num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
     /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it. Files
     /// that are there already are not sent twice. What its patterns left out is left out again:
@@ -350,6 +359,11 @@ pub(crate) struct SendArgs {
     /// the target
     #[arg(long)]
     pub(crate) nearby: bool,
+    /// Send the text on standard input as a note for the inbox of the target, which is the only
+    /// word then: 1 to 65,536 bytes of UTF-8. Nobody there is asked, and nothing in it is run or
+    /// opened. Success is reported once it is kept there
+    #[arg(long, conflicts_with_all = ["again", "nearby", "dry_run", "exclude", "include", "exclude-from", "files-from", "verify", "lanes", "limit", "compress", "delta"])]
+    pub(crate) text: bool,
     /// Send nothing and connect to nobody: print what would be sent, one line for each entry (dir,
     /// new, link). What the receiver has already is not looked at
     #[arg(long)]
@@ -471,7 +485,7 @@ pub(crate) enum InboxAction {
         /// Its number in the list
         number: u64,
     },
-    /// Forget all transfers; the files that they brought stay
+    /// Forget all transfers; the files that they brought stay. Notes that were read are deleted
     Clear {
         /// Only transfers that ended this many days ago or earlier
         #[arg(long, value_name = "DAYS")]

@@ -8,6 +8,7 @@ pub(crate) mod inbox;
 pub(crate) mod ls;
 pub(crate) mod manual;
 pub(crate) mod nearby;
+pub(crate) mod notes;
 pub(crate) mod pair;
 mod planned;
 pub(crate) mod recv;

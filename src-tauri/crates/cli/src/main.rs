@@ -21,7 +21,9 @@ use ringway_engine::{Engine, Paths};
 use tokio::runtime::Builder;
 
 use crate::args::{Cli, Command};
-use crate::commands::{copy, devices, doctor, get, inbox, ls, manual, pair, recv, send, service, settings, share};
+use crate::commands::{
+    copy, devices, doctor, get, inbox, ls, manual, notes, pair, recv, send, service, settings, share,
+};
 use crate::exit::{Exit, status_of};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         // The output is incomplete, so a script must not take it for the whole result. The files
         // were transferred nevertheless.
         Exit::All if prints_its_result && output::is_incomplete() => Exit::Failed,
+        Exit::All if prints_its_result && output::is_closed() => Exit::NoReader,
         exit => exit,
     }
     .into()
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
 async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) -> Result<Exit> {
     let interrupts = || interrupts.unwrap_or_else(Interrupts::listen);
     interrupt::survive_file_size_limit()?;
+    args::check_patterns(std::env::args_os().skip(1))?;
     let command = match command {
         Command::Completions { shell } => return manual::completions(shell),
         Command::Man { dir } => return manual::man(dir.as_deref()),
@@ -104,6 +108,7 @@ async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) 
         Command::Share(args) => share::run(&engine, args),
         Command::Ls(args) => ls::run(&engine, args, &interrupts).await,
         Command::Inbox(args) => inbox::run(&engine, args),
+        Command::Notes(args) => notes::run(&engine, args),
         Command::Settings(args) => settings::run(&engine, args).await,
         Command::Serve(args) => service::serve(engine, args, &interrupts).await,
         // Those have been run above.

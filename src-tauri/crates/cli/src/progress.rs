@@ -458,6 +458,11 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     if report.counts.acls_lost > 0 {
         line.push_str(&format!(" {} left without access control lists.", were(report.counts.acls_lost, "item")));
     }
+    if report.counts.owners_by_number > 0 {
+        let there = if direction == Direction::Sending { "there" } else { "here" };
+        let items = were(report.counts.owners_by_number, "item");
+        line.push_str(&format!(" {items} given an owner or group by number, because nobody has the name {there}."));
+    }
     if report.counts.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.counts.failed)));
     }
@@ -656,6 +661,7 @@ mod tests {
                 edited: 2,
                 excluded: 4,
                 acls_lost: 5,
+                owners_by_number: 6,
                 failed: 3,
             },
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
@@ -689,7 +695,8 @@ mod tests {
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
              2 files were edited there and kept. 4 entries left out, as asked. \
-             5 items were left without access control lists. 3 FAILED."
+             5 items were left without access control lists. 6 items were given an owner or group by number, because \
+             nobody has the name there. 3 FAILED."
         );
     }
 }

@@ -1,6 +1,7 @@
 //! What the command says: the sentences of `model::sentences` with commands as a shell takes them,
 //! and those that only the command has. Everything a peer or a disk named is made harmless first.
 pub(crate) mod advised;
+pub(crate) mod note;
 pub(crate) mod pace;
 pub(crate) mod path_taken;
 pub(crate) mod rule;

@@ -10,6 +10,7 @@ mod getting;
 mod history;
 mod listeners;
 mod nearby;
+mod notes;
 mod picked_folder;
 mod receiving;
 mod sending;
@@ -46,6 +47,7 @@ use history::History;
 use listeners::Listeners;
 pub use listeners::{Listener, Sink};
 use nearby::NearbyDevices;
+use notes::Notes;
 use picked_folder::PickedFolder;
 use receiving::Receiving;
 pub use receiving::Reception;
@@ -95,6 +97,8 @@ pub struct App {
     pub(crate) copying: Arc<Copying>,
     /// Past transfers.
     pub(crate) history: History,
+    /// Notes that other devices have sent.
+    pub(crate) notes: Arc<Notes>,
     /// Folders that paired devices may read.
     pub(crate) shares: Shares,
     /// What transfers that did not end keep.
@@ -107,7 +111,10 @@ impl App {
         let listeners = Arc::new(Listeners::default());
         let choices = Arc::new(Choices::open(state));
         let nearby = Arc::new(NearbyDevices::new(engine.clone(), listeners.clone()));
-        let devices = Devices { engine: engine.clone(), listeners: listeners.clone(), nearby: nearby.clone() };
+        let notes = Arc::new(Notes::new(engine.clone(), listeners.clone()));
+        let (of_engine, of_listeners) = (engine.clone(), listeners.clone());
+        let devices =
+            Devices { engine: of_engine, listeners: of_listeners, nearby: nearby.clone(), notes: notes.clone() };
         let transfers = Arc::new(Transfers::new(listeners.clone(), devices.clone()));
         let offers = Arc::new(Offers::new(engine.clone(), listeners.clone(), transfers.clone()));
         let receiving = Receiving::new(reception, devices.clone(), transfers.clone(), offers.clone());
@@ -133,7 +140,8 @@ impl App {
             browsing: Arc::new(Browsing::new(engine.clone(), devices.clone())),
             getting: Arc::new(Getting::new(engine.clone(), devices.clone(), transfers.clone(), state)),
             copying: Arc::new(Copying::new(engine.clone(), choices.clone(), transfers.clone(), state)),
-            history: History { engine: engine.clone() },
+            history: History { engine: engine.clone(), notes: notes.clone() },
+            notes,
             shares: Shares { engine: engine.clone(), choices: choices.clone(), listeners: listeners.clone() },
             unfinished: UnfinishedTransfers { engine: engine.clone(), transfers: transfers.clone() },
             engine,
@@ -176,6 +184,7 @@ impl App {
             offers: self.offers.shown(),
             transfers: self.transfers.shown(),
             waiting: self.sending.queue.shown(),
+            notes: self.notes.shown()?,
         })
     }
 
@@ -232,6 +241,8 @@ impl App {
         self.cancel_copies(|_| true);
         let _ = tokio::time::timeout(COPIES_END_MAX, self.transfers.all_ended(is_copy)).await;
         let left = self.transfers.running();
+        // The program ends before they do.
+        self.transfers.running_of(|_| true).iter().for_each(Transfer::note_left);
         self.receiving.stop(left == 0).await;
         left
     }

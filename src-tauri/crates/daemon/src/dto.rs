@@ -11,8 +11,8 @@ mod nearby;
 mod settings;
 
 use ringway_model::{
-    Comparison, Device, DeviceId, Difference, Fault, LookAlike, Offer, OpenCode, PairingRequest, Past, Progress,
-    Remedy, Report, SeriesPoint, SettingsInForce, Text, TransferId, TransferStatus, TurnedAway, UnderWay,
+    Comparison, Device, DeviceId, Difference, Fault, LookAlike, Note, NoteText, Offer, OpenCode, PairingRequest, Past,
+    Progress, Remedy, Report, SeriesPoint, SettingsInForce, Text, TransferId, TransferStatus, TurnedAway, UnderWay,
 };
 use serde::{Deserialize, Serialize};
 
@@ -168,6 +168,18 @@ pub struct Everything {
     pub transfers: Vec<Moving>,
     /// In the order in which they begin.
     pub waiting: Vec<Waiting>,
+    /// The notes that were received, the latest first.
+    pub notes: Vec<Note>,
+}
+
+/// The text of a note.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct NoteContents {
+    /// To be shown: what could mislead is escaped.
+    pub shown: String,
+    /// To be copied: exactly what was sent.
+    pub text: NoteText,
 }
 
 /// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK
@@ -176,9 +188,27 @@ pub struct Everything {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Drag {
-    Entered { chosen: Chosen },
-    Over { x: i32, y: i32 },
-    Dropped { chosen: Chosen, x: i32, y: i32 },
+    Entered {
+        chosen: Chosen,
+    },
+    /// A text or an address, not files.
+    TextEntered {
+        text: String,
+    },
+    Over {
+        x: i32,
+        y: i32,
+    },
+    Dropped {
+        chosen: Chosen,
+        x: i32,
+        y: i32,
+    },
+    TextDropped {
+        text: String,
+        x: i32,
+        y: i32,
+    },
     Left,
 }
 
@@ -254,6 +284,14 @@ pub enum AppEvent {
         chosen: u32,
         sizes: Vec<ItemSize>,
         total: ChosenSize,
+    },
+    /// A note has arrived. The list of all follows.
+    NoteReceived {
+        note: Box<Note>,
+    },
+    /// The notes, all of them, the latest first.
+    NotesChanged {
+        notes: Vec<Note>,
     },
     /// The folders that this device shares, or who may read them, were changed by a program that
     /// uses the service.

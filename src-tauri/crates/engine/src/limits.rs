@@ -79,6 +79,24 @@ pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
 /// because they are paused here.
 pub const REQUESTS_FOR_SHARES: Allowance = Allowance { burst: 64, per_min: 120 };
 
+/// Notes of one device, whether they are kept or not: more than a person sends, and a script that
+/// sends one after the other waits.
+pub const NOTES: Allowance = Allowance { burst: 16, per_min: 12 };
+
+/// Notes that are kept: 12.5 MiB of text. The oldest ones that were read make room.
+pub const NOTES_MAX: u32 = 200;
+
+/// Those of one device: three devices leave the others a place.
+pub const NOTES_OF_ONE_MAX: u32 = NOTES_MAX / 4;
+
+/// Ids of notes that are remembered, so that none arrives twice: those of one device for more than
+/// an hour, as often as it may send any.
+pub const NOTE_IDS_MAX: u32 = 1_000;
+
+/// How long a sender waits to hear that its note is kept, while the other end is there: a busy disk
+/// takes seconds.
+pub const NOTE_ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// What other devices get from the shares here at a time, or may go on with. Each takes a walk, up
 /// to 16 lanes and their descriptors.
 pub const GETS_MAX: usize = 16;

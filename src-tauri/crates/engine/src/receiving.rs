@@ -11,6 +11,7 @@ pub(crate) mod getting;
 pub(crate) mod listeners;
 mod listening;
 mod listing;
+mod noting;
 mod offer;
 mod queue;
 pub mod receive;

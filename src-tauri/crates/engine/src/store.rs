@@ -5,6 +5,7 @@ mod begun;
 pub mod history;
 pub(crate) mod look_alike;
 mod mounted;
+mod notes;
 mod offer_folders;
 mod pairings;
 mod past;
@@ -34,6 +35,7 @@ use crate::devices::target::Address;
 use crate::limits::DEFAULT_PORT;
 use crate::local::private;
 
+pub(crate) use notes::Kept;
 pub(crate) use pairings::PairingNumber;
 pub(crate) use shares::{ShareNumber, SharedFolder, StoredShare};
 
@@ -199,9 +201,9 @@ impl Store {
             .map(|changed| changed > 0)
     }
 
-    /// Forgets a device, its rule and which files it may replace; false if it was not known. What
-    /// it has sent keeps its name: if the same key is paired again, its folders are filled on, and
-    /// every file that lies in them stays.
+    /// Forgets a device, its rule, its notes and which files it may replace; false if it was not
+    /// known. What it has sent keeps its name: if the same key is paired again, its folders are
+    /// filled on, and every file that lies in them stays.
     pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Fault> {
         self.with(|connection| {
             // One transaction: another program may receive from it and record that.
@@ -308,6 +310,7 @@ fn open(path: &Path) -> Result<Opened, Fault> {
         connection.execute_batch(answered::SCHEMA)?;
         connection.execute_batch(begun::SCHEMA)?;
         connection.execute_batch(mounted::SCHEMA)?;
+        connection.execute_batch(notes::SCHEMA)?;
         connection.execute_batch(offer_folders::SCHEMA)?;
         connection.execute_batch(pairings::SCHEMA)?;
         connection.execute_batch(shares::SCHEMA)?;

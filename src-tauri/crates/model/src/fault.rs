@@ -319,6 +319,16 @@ pub enum DeclineReason {
         #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         wait_ms: u32,
     },
+    /// The device has sent too many notes: none is taken before the wait is over.
+    TooManyNotes {
+        /// Milliseconds to wait; seconds in JSON.
+        #[serde(rename = "wait_seconds", with = "crate::time::seconds::of_ms")]
+        #[cfg_attr(feature = "bindings", specta(type = u32))]
+        #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+        wait_ms: u32,
+    },
+    /// So many notes there were not read that there is no place for another one.
+    NotesFull,
 }
 
 /// Why pairing, or recognising a peer, failed. Exit code 5 of the command.
@@ -893,6 +903,8 @@ pub enum Invalid {
         /// The pattern.
         pattern: PathText,
     },
+    /// A note is empty or too long.
+    Note,
     /// An option that can be given in a terminal, but not in the window.
     Option {
         /// What is wrong with it, in English.

@@ -29,8 +29,8 @@ pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
 pub use offer::{Comparison, ComparisonState, Difference, FreeSpace, HereIs, Offer};
 pub use paired::{
-    AskedBecause, Consent, Device, DeviceRule, DropBox, EntryKind, EntryThere, PairingRequest, Share, ShareName,
-    ShareThere, SharedWith,
+    AskedBecause, Consent, Device, DeviceRule, DropBox, EntryKind, EntryThere, NotANote, Note, NoteText,
+    PairingRequest, Share, ShareName, ShareThere, SharedWith,
 };
 pub use progress::{Progress, TransferAction, TransferState, TransferStatus, UnderWay};
 pub use report::{

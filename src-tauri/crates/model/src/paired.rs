@@ -1,4 +1,5 @@
 //! Paired devices, those that want to be, and what paired devices may do here.
+mod note;
 mod request;
 mod rule;
 mod share;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::DeviceId;
 use crate::text::Text;
 
+pub use note::{NotANote, Note, NoteText};
 pub use request::PairingRequest;
 pub use rule::{AskedBecause, Consent, DeviceRule};
 pub use share::{DropBox, EntryKind, EntryThere, Share, ShareName, ShareThere, SharedWith};

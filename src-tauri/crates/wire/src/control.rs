@@ -4,6 +4,7 @@ mod codec;
 mod fields;
 mod get;
 mod in_share;
+mod note;
 mod plan;
 mod questions;
 mod ranges;
@@ -23,6 +24,7 @@ use crate::stretches::Stretches;
 pub use codec::FRAME_PREFIX_LEN;
 pub use get::{Get, GetPath, GetRefusal, Purpose};
 pub use in_share::InShare;
+pub use note::{NoteHead, NoteId, NotePage};
 pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
 pub use ranges::{BytesPage, FileState};
@@ -154,6 +156,9 @@ pub struct Accept {
     /// and time alone that it has them, so lists include their digests. `None` if there are no
     /// lists, or if all existing files are believed.
     pub doubts: Option<i64>,
+    /// Whether the receiver wants the names of users and groups, to give files to those of the same
+    /// names.
+    pub owner_names: bool,
 }
 
 /// The files of a list, or the chunks of a window, that the receiver wants.
@@ -322,6 +327,9 @@ pub struct Receipt {
     pub failed: u64,
     /// Entries that did not get their access control list.
     pub acls_lost: u64,
+    /// Entries whose user or group has a name that the receiver does not know: they have the
+    /// sender's number.
+    pub owners_by_number: u64,
     /// The proof, if one was requested.
     pub proven: Option<Proven>,
 }
@@ -366,7 +374,7 @@ pub enum Message {
     /// Receiver: the offer is accepted and waits in the queue. The number is its place, 1 for the
     /// next one; it is sent again when that changes.
     Queued(NonZeroU32),
-    /// Receiver: the offer is declined.
+    /// Receiver: the offer, the request or the note is declined.
     Decline(DeclineReason),
     /// Either: the path of this end's lanes.
     PathTaken(PathCodes),
@@ -404,6 +412,12 @@ pub enum Message {
     /// Listener: what was asked for cannot be had, or there is no such place as an offer names. The
     /// session ends.
     GetRefused(GetRefusal),
+    /// Dialler, instead of an offer: a note, whose text follows.
+    Note(NoteHead),
+    /// Dialler: a part of the note's text, until all of it is sent.
+    NotePage(NotePage),
+    /// Listener: the note is kept. The session ends.
+    NoteKept,
     /// Either: ends the session.
     Cancel(Cancel),
     /// Either, when it has been silent.
@@ -489,6 +503,9 @@ impl Message {
             Self::Get(_) => "request for entries",
             Self::GetRefused(_) => "refusal of a request",
             Self::Selected(_) => "selected paths",
+            Self::Note(_) => "note",
+            Self::NotePage(_) => "page of a note",
+            Self::NoteKept => "receipt of a note",
             Self::Cancel(_) => "cancel",
             Self::Ping => "ping",
             Self::Pong => "pong",

@@ -1,7 +1,7 @@
 //! The wire's limits, each with its reason.
 
 /// The protocol version of this program.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// ALPN protocol name (RFC 7301). Only Ringway with this version's framing answers to it.
 pub const ALPN: &[u8] = b"ringway/1";
@@ -65,7 +65,8 @@ pub const SELECTED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of those in one page, including their lengths: half a control frame.
 pub const SELECTED_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 
-/// Time for all pages of an offer, or of listed paths: enough for the longest ones at 0.3 Mbit/s.
+/// Time for all pages of an offer, of listed paths or of a note: enough for the longest ones at 0.3
+/// Mbit/s.
 pub const OFFERED_TIME_MAX_MS: u64 = 120_000;
 
 /// Entries that are listed of an offer while it waits. The receiver compares each with its disk,
@@ -108,6 +109,12 @@ pub const RANGE_BYTES_MAX: u32 = PAGES_AHEAD_MAX as u32 * RANGE_PAGE_BYTES_MAX a
 /// A session that answers questions about shares ends after so many milliseconds without one.
 pub const QUESTIONS_IDLE_MAX_MS: u64 = 120_000;
 
+/// A note's text.
+pub const NOTE_LEN_MAX: usize = ringway_model::NoteText::LEN_MAX;
+
+/// Bytes of one page of it: half a control frame.
+pub const NOTE_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
 /// A lane frame's head. It fits 4,096 items of ordinary length, or one item with every limit
 /// reached.
 pub const LANE_HEAD_MAX: usize = 1024 * 1024;
@@ -132,6 +139,18 @@ pub const XATTR_COUNT_MAX: usize = 256;
 /// Entries of one access control list. ext4 takes more only in a block of its own, and people write
 /// a handful.
 pub const ACL_ENTRIES_MAX: usize = 128;
+
+/// The name of a user or group. Linux allows 32 bytes; directories such as Active Directory have
+/// longer ones.
+pub const OWNER_NAME_MAX: usize = 256;
+
+/// Names of users and groups in one head: several times what two entries with the longest access
+/// control lists bring.
+pub const OWNER_NAMES_PER_HEAD_MAX: usize = 1024;
+
+/// Users and groups whose names one session may tell: as many as the largest universities have. The
+/// receiver keeps two numbers of each: 2 MiB at most.
+pub const OWNERS_NAMED_MAX: usize = 1 << 17;
 
 /// Files in ranges at the same time, on all lanes together; each takes a descriptor at the
 /// receiver. This is enough for the files that 16 lanes send, and for those of which a piece is

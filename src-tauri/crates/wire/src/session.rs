@@ -12,12 +12,12 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
-use ringway_model::DeclineReason;
+use ringway_model::{DeclineReason, NoteText};
 
 use crate::ProtocolError;
 use crate::control::{
-    Answer, Cancel, EntryFailed, EntryKept, Get, GetRefusal, Greeting, Message, Offer, PathCodes, Progress, Question,
-    Receipt, ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
+    Accept, Answer, Cancel, EntryFailed, EntryKept, Get, GetRefusal, Greeting, Message, NoteId, Offer, PathCodes,
+    Progress, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PING_AFTER_MS, SILENCE_MAX_MS};
@@ -30,6 +30,7 @@ mod asking;
 mod destination;
 mod dialler;
 mod listener;
+mod noting;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -98,6 +99,11 @@ pub enum Event {
     /// Listener: the peer asks what a request would move, and will offer nothing in this session.
     /// *Answer*: [`Machine::answer`].
     PlanAsked(QuestionNumber, Get, SelectedPaths),
+    /// Listener: a note, with its whole text. *Answer*: [`Machine::keep_note`], or
+    /// [`Machine::decline`].
+    NoteReceived(NoteId, NoteText),
+    /// Dialler: the note is kept there. The session has ended.
+    NoteKept,
     /// Requester: what was asked for cannot be had. Source: its offer cannot land in the place that
     /// it names. The session has ended.
     GetRefused(GetRefusal),
@@ -124,20 +130,13 @@ pub enum Event {
         /// Lanes that have sent their end.
         lanes: u8,
     },
-    /// Source: the offer was accepted.
-    Accepted {
-        /// Lanes to open.
-        lanes: u8,
-        /// Files are to be listed, and those that are wanted are to be sent.
-        lists: bool,
-        /// Files changed in this second or later are to be listed with digests.
-        doubts: Option<i64>,
-    },
+    /// Source: the offer was accepted on these terms.
+    Accepted(Accept),
     /// Source: the page of the listing is on its way: the next one may be given.
     ListingTaken,
     /// Source: the offer waits in the receiver's queue, at this place.
     Queued(NonZeroU32),
-    /// The offer, or the request, was declined. The session has ended.
+    /// The offer, the request or the note was declined. The session has ended.
     Declined(DeclineReason),
     /// Source: the destination's progress.
     Progressed(Progress),
@@ -239,12 +238,12 @@ impl Machine {
         }
     }
 
-    /// Declines the offer, or a request for entries of a share.
+    /// Declines the offer, a request for entries of a share, or a note.
     pub fn decline(&mut self, decline: DeclineReason) {
         let may_decline = matches!(
             self.state,
             State::Destination(destination::State::AwaitingDecision { .. })
-                | State::Listener(listener::State::AwaitingGetAnswer { .. })
+                | State::Listener(listener::State::AwaitingGetAnswer { .. } | listener::State::AwaitingNoteAnswer)
         );
         if may_decline {
             self.link.say(&Message::Decline(decline));

@@ -36,7 +36,10 @@ pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
             let device = find(engine, &device)?;
             engine.forget_device(device.id)?;
             out.event(&Event::Forgotten { id: device.id, name: &device.name });
-            out.say(format_args!("{} is forgotten: it must pair again.", for_terminal(&device.name)));
+            out.say(format_args!(
+                "{} is forgotten: it must pair again. Its notes are deleted.",
+                for_terminal(&device.name)
+            ));
         }
     }
     Ok(Exit::All)

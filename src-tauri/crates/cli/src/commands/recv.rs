@@ -1,6 +1,7 @@
 //! `ringway recv`: listens, shows the code, asks about offers, and follows what it accepted.
 mod shown_code;
 
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -8,15 +9,16 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
 use ringway_model::{
-    DeclineReason, Direction, Fault, IntoHome, Invalid, OnConflict, OpenCode, OsError, Report, ShownSize,
+    DeclineReason, Direction, Fault, IntoHome, Invalid, Note, OnConflict, OpenCode, OsError, Report, ShownSize,
 };
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;
-use crate::args::{ListenAddress, RecvArgs};
+use crate::args::{ListenAddress, RecvArgs, check_landing};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Line, Lines};
 use crate::ask::questions::{self, Answer, Questions, Typed};
+use crate::commands::notes;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::{HeldBack, Interrupts};
 use crate::json::{self, Event};
@@ -39,7 +41,7 @@ const DECLINING_TIME_MAX: Duration = Duration::from_secs(1);
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let destination = destination(args.dest.as_deref().unwrap_or(Path::new(".")))?;
-    args.landing.check()?;
+    check_landing(args.landing.owner)?;
     if args.dest.is_some() {
         engine.take_folder(&destination);
     }
@@ -279,6 +281,7 @@ impl Reception<'_> {
                 let (from, names) = (for_terminal(&summary.from), questions::named(&summary));
                 self.out.say(format_args!("Declined, by the rule of {from}: {names}."));
             }
+            ReceiverEvent::NoteReceived(note) => self.noted(&note),
             ReceiverEvent::OfferWithdrawn(key) if self.questions.withdraw(key) => {
                 self.out.must_say("The offer was withdrawn.");
             }
@@ -287,6 +290,25 @@ impl Reception<'_> {
             }
             // The handle that accept() gave is followed already.
             _ => {}
+        }
+    }
+
+    /// A note is kept already, so it ends a run with --once as a transfer does.
+    fn noted(&mut self, note: &Note) {
+        self.last = Some(Exit::All);
+        self.out.event(&Event::Note(note));
+        let from = for_terminal(&note.from);
+        // A file that the output goes to is no place for what others write.
+        let shown = io::stdout().is_terminal().then(|| self.engine.note(note.number).ok().flatten()).flatten();
+        match shown {
+            Some((_, text)) if self.out.says() => {
+                let (lines, is_whole) = words::note::shown(&text);
+                let more = if is_whole { "" } else { "\n  (cut here)" };
+                self.out.say(format_args!("Note {} from {from}:\n{lines}{more}", note.number));
+                // One that cannot be noted as read makes no room, and is shown all the same.
+                let _ = self.engine.read_note(note.number);
+            }
+            _ => self.out.say(format_args!("Note {} from {from}: {}", note.number, notes::first_line(note))),
         }
     }
 

@@ -1,10 +1,12 @@
 //! `ringway send`: checks what is to be sent, and sends it, asking for the code where one is
 //! needed.
+mod contact;
+mod note;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Address, Engine, GivenSecret, PathInShare, Reference, Resend, SendRequest, Target, Transfer};
@@ -19,18 +21,13 @@ use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::text::for_terminal;
 use crate::{progress, words};
-
-/// Codes that are asked for: as many as a code survives.
-const ASKED_MAX: u32 = 3;
-
-/// How often a receiver that is busy with another pairing is tried again before giving up.
-const BUSY_RETRIES_MAX: u32 = 5;
-
-/// As long as a busy receiver is waited for at a time, whatever it asks for.
-const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
+use contact::{Contact, Next};
 
 /// Sends.
 pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
+    if args.text {
+        return note::run(engine, args, interrupts).await;
+    }
     let out = Output::from(args.reporting);
     let asked = match args.again {
         Some(number) => again(engine, number, &args, &out, interrupts).await?,
@@ -57,22 +54,9 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
             None => return Ok(Exit::Failed),
         },
     };
-    let out = &out;
-    let sending = Sending {
-        engine,
-        args: &args,
-        sources,
-        failed_before,
-        selection,
-        target,
-        in_share,
-        verify,
-        out,
-        interrupts,
-        may_ask,
-        lines,
-    };
-    sending.until_settled(given).await
+    let contact = Contact::new((&out, interrupts), target, given, (may_ask, lines));
+    let sending = Sending { engine, args: &args, sources, failed_before, selection, in_share, verify, contact };
+    sending.until_settled().await
 }
 
 /// The paths to send, and the target. Without a target, the code finds the receiver.
@@ -246,78 +230,31 @@ struct Sending<'a> {
     sources: Vec<Source>,
     failed_before: Vec<PathBuf>,
     selection: Selection,
-    target: Target,
     in_share: Option<PathInShare>,
     verify: bool,
-    out: &'a Output,
-    interrupts: &'a Interrupts,
-    /// Whether there is somebody to ask for a code.
-    may_ask: bool,
-    lines: Option<Lines>,
+    contact: Contact<'a>,
 }
 
 impl Sending<'_> {
     /// Tries until it went through, or until neither a code nor patience helps.
-    async fn until_settled(mut self, given: Option<GivenSecret>) -> Result<Exit> {
-        let may_ask = self.may_ask;
-        let mut secret = given;
-        let (mut asked, mut busy) = (0, 0);
+    async fn until_settled(mut self) -> Result<Exit> {
         loop {
-            let (transfer, report) = self.once(secret.as_ref()).await;
-            match auth_error(&report) {
-                Some(AuthError::PairingBusy { wait_ms }) if busy < BUSY_RETRIES_MAX => {
-                    busy += 1;
-                    let wait = Duration::from_millis(*wait_ms).min(BUSY_WAIT_MAX);
-                    self.out.say(format_args!(
-                        "The receiver is busy pairing; trying again in {} s.",
-                        wait.as_secs().max(1)
-                    ));
-                    tokio::select! {
-                        () = tokio::time::sleep(wait) => continue,
-                        () = self.interrupts.asked() => return Ok(self.interrupts.exit()),
-                    }
-                }
-                Some(error @ (AuthError::PairingNeeded { .. } | AuthError::WrongCode))
-                    if may_ask && asked < ASKED_MAX =>
-                {
-                    asked += 1;
-                    match self.ask(error).await {
-                        Some(given) => secret = Some(given),
-                        None if self.interrupts.is_asked() => return Ok(self.interrupts.exit()),
-                        None => return Ok(Exit::NotAuthenticated),
-                    }
-                    continue;
-                }
-                Some(AuthError::Unconfirmed { last, name, found, .. }) if may_ask => {
-                    if let Target::Address(at) = &self.target {
-                        let confirmed = Target::DeviceAt { id: *found, at: at.clone() };
-                        let (name, id) = (for_terminal(name), found.short());
-                        let last = for_terminal(last);
-                        let answers =
-                            format!("\"{last}\" was there last; now \"{name}\" ({id}) answers, which is paired, too.");
-                        let question = format!("{answers} Send to \"{name}\"? [y/N] ");
-                        if self.confirm(&question).await {
-                            self.target = confirmed;
-                            continue;
-                        }
-                    }
-                    return Ok(if self.interrupts.is_asked() {
-                        self.interrupts.exit()
-                    } else {
-                        Exit::NotAuthenticated
-                    });
-                }
-                _ => {}
+            let (transfer, report) = self.once().await;
+            match self.contact.after(auth_error(&report)).await {
+                Next::Again => continue,
+                Next::Over(exit) => return Ok(exit),
+                Next::Settled => {}
             }
-            progress::conclude(&transfer, &report, self.out);
-            self.args.selection.step_after(&report.failures).into_iter().for_each(|next| self.out.advise(next));
+            let out = self.contact.out;
+            progress::conclude(&transfer, &report, out);
+            self.args.selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
             let not_found = matches!(&report.outcome, Outcome::Failed(Fault::Unreachable { .. }));
-            if let Target::Address(Address::Host(host, _)) = &self.target
+            if let Target::Address(Address::Host(host, _)) = &self.contact.target
                 && not_found
                 && Path::new(host).exists()
             {
                 let name = for_terminal(host);
-                self.out.warn(format_args!(
+                out.warn(format_args!(
                     "{name} is here on this machine; did you leave out the target, which comes last?"
                 ));
             }
@@ -325,14 +262,14 @@ impl Sending<'_> {
         }
     }
 
-    async fn once(&self, secret: Option<&GivenSecret>) -> (Transfer, Arc<Report>) {
+    async fn once(&self) -> (Transfer, Arc<Report>) {
         let transfer = self.engine.send(SendRequest {
             sources: self.sources.clone(),
             failed_before: self.failed_before.clone(),
             selection: self.selection.clone(),
-            target: self.target.clone(),
+            target: self.contact.target.clone(),
             in_share: self.in_share.clone(),
-            code: secret.map(GivenSecret::to_pairing_secret),
+            code: self.contact.secret.as_ref().map(GivenSecret::to_pairing_secret),
             tls: self.args.paths.tls.into(),
             io: self.args.paths.io.into(),
             lanes: self.args.moving.lanes,
@@ -344,39 +281,8 @@ impl Sending<'_> {
             retry: self.args.moving.retry.time(),
             timeout: self.args.moving.timeout.time(),
         });
-        let report = progress::follow(&transfer, self.out, self.interrupts).await;
+        let report = progress::follow(&transfer, self.contact.out, self.contact.interrupts).await;
         (transfer, report)
-    }
-
-    /// Whether a person says yes.
-    async fn confirm(&mut self, question: &str) -> bool {
-        let lines = self.lines.get_or_insert_with(Lines::start);
-        tokio::select! {
-            typed = lines.ask(question) => {
-                typed.is_some_and(|typed| matches!(&*typed.trim().to_ascii_lowercase(), "y" | "yes"))
-            }
-            () = self.interrupts.asked() => false,
-        }
-    }
-
-    /// Asks for the code; none when the person gives up.
-    async fn ask(&mut self, why: &AuthError) -> Option<GivenSecret> {
-        match why {
-            AuthError::PairingNeeded { peer_name } => eprintln!(
-                "This machine and \"{}\" are not paired. Its `ringway recv` shows a code, such as 42-river-castle.",
-                for_terminal(peer_name)
-            ),
-            _ => eprintln!("The code was wrong, or the receiver has replaced it: type the one that it shows now."),
-        }
-        let lines = self.lines.get_or_insert_with(Lines::start);
-        tokio::select! {
-            given = ask_for_code(lines) => given,
-            () = self.interrupts.asked() => {
-                prompt::restore_echo();
-                eprintln!();
-                None
-            }
-        }
     }
 }
 

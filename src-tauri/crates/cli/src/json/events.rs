@@ -1,9 +1,9 @@
 //! The events of `--json`. The schema, docs/json.md and the manual are made of the comments on
 //! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
-    Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, EntryThere, LookAlike, NearbyDevice, Offer,
-    OpenCode, PairingRequest, PathText, Planned, Progress, SettingsInForce, Share, ShareThere, Text, TransferId,
-    TurnedAway, UnderWay, Unfinished,
+    Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, EntryThere, LookAlike, NearbyDevice, Note,
+    NoteText, Offer, OpenCode, PairingRequest, PathText, Planned, Progress, SettingsInForce, Share, ShareThere, Text,
+    TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
@@ -135,6 +135,30 @@ pub(crate) enum Event<'a> {
     PastForgotten {
         /// How many.
         transfers: u64,
+    },
+    /// `recv`, `serve`, `notes`, `status`: A note that was received; by `status`, one that is
+    /// unread. Its text is in `note_text`.
+    Note(&'a Note),
+    /// `notes show`: A note with its text.
+    NoteText {
+        #[serde(flatten)]
+        note: &'a Note,
+        /// The exact text. What could mislead at a terminal is written as JSON escapes.
+        text: &'a NoteText,
+    },
+    /// `send --text`: A note is kept at the other device.
+    NoteSent {
+        /// The device's id.
+        peer_id: DeviceId,
+        /// What the device is called here.
+        peer: Text,
+        /// How long the note is.
+        bytes: u64,
+    },
+    /// `notes forget`, `notes clear`, `inbox clear`: Notes were deleted.
+    NotesForgotten {
+        /// How many.
+        notes: u64,
     },
     /// `inbox unfinished`: What a transfer that did not end keeps hidden in its folder.
     Unfinished(&'a Unfinished),

@@ -7,6 +7,7 @@ use ringway_model::{Consent, Device, DeviceId, DeviceRule, Fault, IntoHome, Path
 
 use super::listeners::Listeners;
 use super::nearby::NearbyDevices;
+use super::notes::Notes;
 use crate::dto::{AppEvent, PairedDevice};
 
 /// The devices that the engine's store has; no state of its own.
@@ -15,6 +16,7 @@ pub(crate) struct Devices {
     pub(super) engine: Engine,
     pub(super) listeners: Arc<Listeners>,
     pub(super) nearby: Arc<NearbyDevices>,
+    pub(super) notes: Arc<Notes>,
 }
 
 impl Devices {
@@ -47,13 +49,15 @@ impl Devices {
     pub(crate) fn rename(&self, id: &str, name: &str) -> Result<(), Fault> {
         self.engine.rename_device(self.id(id)?, name.trim())?;
         self.tell();
+        self.notes.tell();
         Ok(())
     }
 
-    /// Forgets a paired device.
+    /// Forgets a paired device. Its notes go with it.
     pub(crate) fn forget(&self, id: &str) -> Result<(), Fault> {
         self.engine.forget_device(self.id(id)?)?;
         self.tell();
+        self.notes.tell();
         Ok(())
     }
 

@@ -1,10 +1,12 @@
 //! What has ended before: the engine's history for the window, and what may be done with it.
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ringway_engine::Engine;
 use ringway_model::{Fault, PastDetails, PastQuery};
 
+use super::notes::Notes;
 use super::transfers::folder_of;
 use crate::dto::Earlier;
 
@@ -15,6 +17,7 @@ const PAGE: u32 = 30;
 #[derive(Clone)]
 pub(crate) struct History {
     pub(super) engine: Engine,
+    pub(super) notes: Arc<Notes>,
 }
 
 impl History {
@@ -36,9 +39,13 @@ impl History {
         Ok(())
     }
 
-    /// Forgets all of them; what they brought stays.
+    /// Forgets all of them; what they brought stays. Notes that were read go as well.
     pub(crate) fn clear(&self) -> Result<(), Fault> {
-        self.engine.forget_past_before(SystemTime::now() + Duration::from_secs(1))?;
+        let soon = SystemTime::now() + Duration::from_secs(1);
+        self.engine.forget_past_before(soon)?;
+        if self.engine.forget_notes_before(soon, false)? > 0 {
+            self.notes.tell();
+        }
         Ok(())
     }
 

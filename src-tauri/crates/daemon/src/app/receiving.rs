@@ -354,6 +354,7 @@ impl Receiving {
                 _ = refresh.tick(), if self.offers.any() => self.offers.refresh(),
                 _ = look.tick() => {
                     self.requests.look();
+                    self.devices.notes.look();
                     self.look_at(&receiver);
                 }
             }
@@ -368,6 +369,7 @@ impl Receiving {
                 | ReceiverEvent::TurnedAway(_)
                 | ReceiverEvent::OfferReceived(_)
                 | ReceiverEvent::OfferRefused(_)
+                | ReceiverEvent::NoteReceived(_)
         );
         if is_visit && !self.was_reached.swap(true, Ordering::Relaxed) {
             self.show_receiver(receiver);
@@ -381,6 +383,7 @@ impl Receiving {
             }
             ReceiverEvent::PairingRequested(_) => self.requests.look(),
             ReceiverEvent::TurnedAway(failed) => self.listeners.tell(AppEvent::PairingFailed { failed }),
+            ReceiverEvent::NoteReceived(note) => self.devices.notes.came(note),
             ReceiverEvent::OfferReceived(offer) => self.offers.came(offer),
             ReceiverEvent::OfferWithdrawn(key) => self.offers.gone(key, Left::Withdrawn),
             ReceiverEvent::OfferAnswered(key) => self.offers.gone(key, Left::Accepted),

@@ -3,10 +3,13 @@
 mod queue;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringway_engine::selection::to_line;
-use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, PathInShare, Resend, SendRequest, Target};
-use ringway_model::{Compression, Delta, FailureReason, Fault, IoMode, RateLimit, Text, TlsMode};
+use ringway_engine::{
+    Engine, Fingerprint, GivenSecret, NoteRequest, PairingSecret, PathInShare, Resend, SendRequest, Target,
+};
+use ringway_model::{Compression, Delta, FailureReason, Fault, Invalid, IoMode, NoteText, RateLimit, Text, TlsMode};
 
 use super::choices::{Choices, Elsewhere, ToSend, left_out};
 use super::devices::Devices;
@@ -14,6 +17,10 @@ use super::nearby::NearbyDevices;
 use crate::dto::{Again, Recipient, Sent};
 use crate::text::shown_text;
 pub(crate) use queue::Queue;
+
+/// How long a note is sent again after the connection was lost: as long as a person looks at the
+/// window, who can send it again by hand.
+const NOTE_RETRY: Duration = Duration::from_secs(60);
 
 /// How something is to be sent.
 #[derive(Debug, Clone, Default)]
@@ -124,6 +131,28 @@ impl Sending {
             Target::Announced { fingerprint, .. } => format!("{label} ({})", fingerprint.short()),
             Target::Address(_) => label,
         })
+    }
+
+    /// Sends a note, with a code if the two devices have not met; what the other device is called.
+    ///
+    /// # Errors
+    /// [`Invalid::Note`], or it does not arrive.
+    pub(crate) async fn note(
+        &self,
+        recipient: &Recipient,
+        text: String,
+        code: Option<String>,
+    ) -> Result<String, Fault> {
+        let text = NoteText::from_bytes(text.into_bytes()).map_err(|_| Fault::Invalid(Invalid::Note))?;
+        let code = code.as_deref().map(secret).transpose()?;
+        let (target, is_pairing) = (self.target(recipient).await?, code.is_some());
+        let request = NoteRequest { target, code, text, retry: Some(NOTE_RETRY) };
+        let sent = self.engine.send_note(request, |_| {}).await;
+        // The two may have met although the note was declined.
+        if is_pairing {
+            self.devices.tell();
+        }
+        Ok(shown_text(&sent?.name))
     }
 
     /// Pairs without sending anything; what the other machine is called then.

@@ -21,7 +21,7 @@ pub(super) mod types {
 
     pub(crate) use crate::dto::{
         About, Again, Chosen, ComparedBefore, CopyFolder, Earlier, Everything, GivenPath, ListingPage, Moving,
-        PathThere, Recipient, Sent, SettingsChange, StartAtLogin, View,
+        NoteContents, PathThere, Recipient, Sent, SettingsChange, StartAtLogin, View,
     };
 }
 
@@ -79,6 +79,16 @@ macro_rules! operations {
                 ForgetPast forget_past(number: u64) -> () = blocking |app| app.history.forget(number)?;
                 /// Empties the history; the files stay.
                 ClearPast clear_past -> () = blocking |app| app.history.clear()?;
+                /// The text of a note.
+                NoteContents note_contents(number: u64) -> NoteContents =
+                    blocking |app| app.notes.contents(number)?;
+                /// A person has seen the text of a note: it may make room for others.
+                ReadNote read_note(number: u64) -> () = blocking |app| app.notes.read(number)?;
+                /// Deletes a note.
+                ForgetNote forget_note(number: u64) -> () = blocking |app| app.notes.forget(number)?;
+                /// Sends a note; the answer is the device's name, once the note is kept there.
+                SendNote send_note(target: Recipient, text: String, code: Option<String>) -> String =
+                    task |shared| shared.app.sending.note(&target, text, code).await?;
                 /// The staging folders of unfinished transfers.
                 Unfinished unfinished -> Vec<Unfinished> = blocking |app| app.unfinished.list()?;
                 /// Removes one of them, by its id and folder as listed.

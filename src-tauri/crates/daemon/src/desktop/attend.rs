@@ -125,6 +125,9 @@ fn tell(desktop: &Desktop, event: AppEvent) {
     match event {
         AppEvent::OfferChanged { offer } => desktop.tell(offered(*offer)),
         AppEvent::OfferGone { id, .. } => desktop.tell(News::OfferGone { id: id.to_string() }),
+        AppEvent::NoteReceived { note } => {
+            desktop.tell(News::Note { from: note.from.to_string(), line: note.first_line.to_string() });
+        }
         AppEvent::DevicePaired { device } => desktop.tell(News::Paired { name: device.name.to_string() }),
         _ => {}
     }

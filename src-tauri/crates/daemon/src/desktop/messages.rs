@@ -422,6 +422,13 @@ pub(super) fn notice_into(language: Language, end: &str, peer: &str, what: &str)
     }
 }
 
+pub(super) fn notice_note_from(language: Language, name: &str) -> String {
+    match language {
+        Language::En => format!("Note from {name}"),
+        Language::De => format!("Notiz von {name}"),
+    }
+}
+
 pub(super) fn notice_paired(language: Language) -> &'static str {
     match language {
         Language::En => "Paired",

@@ -158,9 +158,11 @@ impl Board {
             }
             News::OfferGone { id } | News::RequestGone { id } => self.gone(id).await,
             News::Request { id, .. } => self.request(&news, id).await,
-            News::Ended { .. } | News::Paired { .. } | News::NotReceiving { .. } | News::NoRoom { .. } => {
-                self.passing(&news).await
-            }
+            News::Ended { .. }
+            | News::Note { .. }
+            | News::Paired { .. }
+            | News::NotReceiving { .. }
+            | News::NoRoom { .. } => self.passing(&news).await,
         };
         if let Err(error) = told
             && !std::mem::replace(&mut self.said, true)
@@ -236,6 +238,7 @@ impl Board {
             News::Ended { state, .. } if state.has_failed() => ("transfer.error", None),
             News::Ended { .. } => ("transfer", None),
             News::NoRoom { .. } => ("transfer.error", None),
+            News::Note { .. } => ("im.received", Some(View::Inbox)),
             // The inbox says why at length, with the commands that help.
             News::NotReceiving { .. } => ("network.error", Some(View::Inbox)),
             _ => ("device.added", None),

@@ -209,6 +209,13 @@ pub enum News {
         /// As in `Request`.
         id: String,
     },
+    /// A note has arrived.
+    Note {
+        /// The device that sent it.
+        from: String,
+        /// The first line that has something.
+        line: String,
+    },
     /// A transfer ended by itself, not because somebody here stopped it.
     Ended {
         /// Which way it went.

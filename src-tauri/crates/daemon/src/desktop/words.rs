@@ -178,6 +178,7 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
             };
             Words { title, body }
         }
+        News::Note { from, line } => Words { title: messages::notice_note_from(language, from), body: line.clone() },
         News::Paired { name } => Words {
             title: messages::notice_paired(language).to_owned(),
             body: messages::notice_know_each_other(language, name),

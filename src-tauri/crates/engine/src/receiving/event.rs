@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_model::{
-    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Offer, Outcome, PairingRequest, Report,
-    Side, TransferKey, TurnedAway,
+    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Note, Offer, Outcome, PairingRequest,
+    Report, Side, TransferKey, TurnedAway,
 };
 use tokio::sync::oneshot;
 
@@ -36,6 +36,8 @@ pub enum ReceiverEvent {
     /// A device whose rule is to refuse has offered something, and was declined. Nobody is to be
     /// bothered with it.
     OfferRefused(Box<Offer>),
+    /// A device has sent a note, which is kept.
+    NoteReceived(Note),
     /// An offer was withdrawn before it was answered.
     OfferWithdrawn(TransferKey),
     /// The rule of its device, which was changed, answers an offer that waited: it comes once more,

@@ -50,6 +50,8 @@ pub(crate) struct Listening {
     pub(crate) offers_in_vain: TokenBuckets,
     /// Requests of each device for entries of shares, and its offers into drop boxes.
     pub(crate) requests_for_shares: TokenBuckets,
+    /// Notes of each device.
+    pub(crate) notes: TokenBuckets,
     /// How often the program is told that an offer of a device was refused.
     pub(crate) refusals_told: TokenBuckets,
     /// How often the program is told that an origin tried to pair while no code was open, and all

@@ -32,7 +32,7 @@ use crate::admission::token_bucket::TokenBuckets;
 use crate::admission::{AdmissionSlots, Origin, boot_ms};
 use crate::devices::device::last_ip;
 use crate::limits::{
-    EVENTS_QUEUED_MAX, NO_CODE_TOLD, NO_CODE_TOLD_OF_ALL, OFFERS_IN_VAIN, PARTINGS_MAX, REQUESTS_FOR_SHARES,
+    EVENTS_QUEUED_MAX, NO_CODE_TOLD, NO_CODE_TOLD_OF_ALL, NOTES, OFFERS_IN_VAIN, PARTINGS_MAX, REQUESTS_FOR_SHARES,
     WRONG_ATTEMPTS_OF_ALL_CODES_MAX,
 };
 use crate::local::own_folders;
@@ -108,6 +108,7 @@ pub(crate) async fn listen(
         handshakes: Handshakes::default(),
         offers_in_vain: TokenBuckets::new(OFFERS_IN_VAIN),
         requests_for_shares: TokenBuckets::new(REQUESTS_FOR_SHARES),
+        notes: TokenBuckets::new(NOTES),
         refusals_told: TokenBuckets::new(OFFERS_IN_VAIN),
         no_code_told: TokenBuckets::new(NO_CODE_TOLD),
         no_code_told_of_all: TokenBuckets::new(NO_CODE_TOLD_OF_ALL),

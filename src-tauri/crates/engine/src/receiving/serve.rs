@@ -27,7 +27,7 @@ use crate::receiving::event::ReceiverEvent;
 use crate::receiving::gets::Requester;
 use crate::receiving::listening::{Listening, is_open};
 use crate::receiving::visitor::Visitor;
-use crate::receiving::{offer, serving};
+use crate::receiving::{noting, offer, serving};
 use crate::store::{PairingNumber, look_alike};
 
 /// Resolves when a connection is evicted from its admission slot. It does not resolve after the
@@ -177,6 +177,8 @@ fn is_whole(arrival: Option<&Arrival>, selected: &SelectedPaths) -> bool {
 /// What a visit has come to.
 enum Welcomed {
     Offered(Box<FromKnown>),
+    /// A known device has sent a note.
+    Noted(Box<noting::FromKnown>),
     /// A known device asks for entries of a share.
     Getting(Box<(Device, PairingNumber, Get, SelectedPaths, Option<Arrival>)>),
     /// A known device asks about shares.
@@ -215,6 +217,12 @@ impl Visit {
                 let (listening, names) = (Arc::clone(&self.listening), Arc::new(names));
                 offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival, drop: None })
                     .await;
+                Ok(())
+            }
+            Ok(Welcomed::Noted(note)) => {
+                // It keeps its slot, which bounds how many there are at once.
+                noting::run(&self.listening, session, *note).await;
+                drop(slot);
                 Ok(())
             }
             Ok(Welcomed::Getting(asked)) => {
@@ -330,6 +338,15 @@ impl Visit {
                         return Ok(Welcomed::Over);
                     };
                     return Ok(Welcomed::Getting(Box::new((device, pairing, get, selected, arrival))));
+                }
+                Event::NoteReceived(id, text) => {
+                    // As above.
+                    let pairing = self.listening.shared.store.pairing(self.peer)?;
+                    let Some(device) = self.listening.shared.store.by_id(self.peer)? else {
+                        session.machine.refuse(Refusal::NotPaired);
+                        return Ok(Welcomed::Over);
+                    };
+                    return Ok(Welcomed::Noted(Box::new(noting::FromKnown { device, pairing, id, text })));
                 }
                 Event::Asked(number, question) => {
                     return self.asked(session, (number, Asked::Question(question)), None);

@@ -7,6 +7,7 @@ mod forgotten;
 mod interrupted;
 mod lines;
 mod meeting;
+mod notes;
 mod offered;
 mod offers;
 mod paused;

@@ -35,6 +35,7 @@ mod listings;
 mod mallory;
 mod memory;
 mod names;
+mod notes;
 #[path = "../crossing/offered.rs"]
 mod offered;
 mod pairing;

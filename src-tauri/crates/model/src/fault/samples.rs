@@ -243,6 +243,8 @@ fn declined() -> Vec<DeclineReason> {
         DeclineReason::Paused,
         DeclineReason::Stopped,
         DeclineReason::TooManyOffers { wait_ms: 15_000 },
+        DeclineReason::TooManyNotes { wait_ms: 15_000 },
+        DeclineReason::NotesFull,
     ]
 }
 
@@ -254,6 +256,7 @@ fn invalid(text: &str) -> Vec<Invalid> {
         Invalid::NameTooLong { name: path() },
         Invalid::DeviceName,
         Invalid::NameTaken,
+        Invalid::Note,
         Invalid::AmbiguousId,
         Invalid::AmbiguousName { name: text() },
         Invalid::UnknownDevice,

@@ -260,6 +260,8 @@ impl DeclineReason {
             Self::Paused => DECLINED_PAUSED.says(),
             Self::Stopped => DECLINED_STOPPED.says(),
             Self::TooManyOffers { wait_ms } => DECLINED_TOO_MANY_OFFERS.says().with("time", wait((*wait_ms).into())),
+            Self::TooManyNotes { wait_ms } => DECLINED_TOO_MANY_NOTES.says().with("time", wait((*wait_ms).into())),
+            Self::NotesFull => DECLINED_NOTES_FULL.says(),
         }
     }
 }
@@ -273,6 +275,7 @@ impl Invalid {
             Self::NameTooLong { name } => NAME_TOO_LONG.says().with("name", name),
             Self::DeviceName => DEVICE_NAME.says(),
             Self::NameTaken => NAME_TAKEN.says(),
+            Self::Note => UNFIT_NOTE.says(),
             Self::AmbiguousId => AMBIGUOUS_ID.says(),
             Self::AmbiguousName { name } => AMBIGUOUS_NAME.says().with("name", name),
             Self::UnknownDevice => UNKNOWN_DEVICE.says(),

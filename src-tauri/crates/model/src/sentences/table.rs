@@ -691,6 +691,15 @@ rows! {
         terminal: "Send again in {time}; --retry waits for that. Offers that a rule there accepts are not affected.",
         window: "Send again in {time}. Offers that a rule there accepts are not affected.",
     }
+    DECLINED_TOO_MANY_NOTES: "fault.declined.tooManyNotes" {
+        what: "{peer} takes no more notes for now.",
+        terminal: "Send again in {time}; --retry waits for that.",
+        window: "Send again in {time}.",
+    }
+    DECLINED_NOTES_FULL: "fault.declined.notesFull" {
+        what: "{peer} has too many unread notes.",
+        next: "Read or delete some there, then send again.",
+    }
     DECLINED_BUSY: "fault.declined.busy" {
         what: "{peer} has too many running transfers.",
         next: "Send again when one has finished.",
@@ -877,6 +886,10 @@ rows! {
         what: "This name is not allowed for a shared folder.",
         next: "Use 1 to 64 bytes of visible text without slashes, colons and spaces around it, and not digits alone.",
     }
+    UNFIT_NOTE: "fault.unfit.note" {
+        what: "A note has 1 to 65,536 bytes of text.",
+        next: "Send a longer text as a file.",
+    }
     SHARE_NAME_TAKEN: "fault.unfit.shareNameTaken" {
         what: "Another shared folder has the name “{name}”.",
         terminal: "Give this one another name with --name.",
@@ -968,12 +981,12 @@ rows! {
         next: "Complete files in folders that existed before are kept. A new folder was removed. Pair the two devices again, then send again.",
     }
     NO_LONGER_SHARED_HERE: "fault.noLongerShared.here" {
-        what: "Stopped: it is no longer shared with {peer}.",
-        next: "What arrived at {peer} stays there.",
+        what: "Stopped: the folder is no longer shared with {peer}.",
+        next: "What arrived stays where it is.",
     }
     NO_LONGER_SHARED_THERE: "fault.noLongerShared.there" {
-        what: "{peer} no longer shares this with this device.",
-        next: "What arrived is kept. Have it shared again there, then get the same again to resume.",
+        what: "{peer} no longer shares the folder with this device.",
+        next: "What arrived is kept. Have it shared again there, then repeat the transfer to resume.",
     }
     DESTINATION_GONE: "fault.destinationGone" {
         what: "The destination folder was removed, renamed or unmounted during the transfer.",

@@ -5,8 +5,8 @@ use ringway_model::{DeclineReason, Shortage};
 
 use super::fields::{decode_counts, decode_failed, decode_shown_path, encode_counts, encode_failed, pages};
 use super::{
-    Accept, Answer, Cancel, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Question, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, in_share,
+    Accept, Answer, Cancel, EntryKept, Hello, Message, Micros, NotePage, Offer, PathCodes, Progress, Proven, Question,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, in_share, note,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -96,6 +96,15 @@ impl Message {
                 out.put_u8(46);
                 encode_names(paths, out);
             }
+            Self::Note(head) => {
+                out.put_u8(47);
+                note::encode(*head, out);
+            }
+            Self::NotePage(page) => {
+                out.put_u8(48);
+                page.encode(out);
+            }
+            Self::NoteKept => out.put_u8(49),
             Self::Queued(place) => {
                 out.put_u8(30);
                 out.put_u32(place.get());
@@ -118,6 +127,7 @@ impl Message {
                     }
                     _ => out.put_bool(accept.lists),
                 }
+                out.put_bool(accept.owner_names);
             }
             Self::Decline(decline) => {
                 out.put_u8(10);
@@ -160,6 +170,7 @@ impl Message {
                 out.put_u64(receipt.edited);
                 out.put_u64(receipt.failed);
                 out.put_u64(receipt.acls_lost);
+                out.put_u64(receipt.owners_by_number);
                 out.put_bool(receipt.proven.is_some());
                 if let Some(Proven { files, bytes, took }) = receipt.proven {
                     out.put_u64(files);
@@ -281,7 +292,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
                 2 => (true, Some(reader.i64()?)),
                 _ => return Err(ProtocolError::BadValue("lists")),
             };
-            Message::Accept(Accept { lanes, lists, doubts })
+            Message::Accept(Accept { lanes, lists, doubts, owner_names: reader.bool("owner names")? })
         }
         10 => Message::Decline(decode_decline(reader)?),
         11 => Message::PathTaken(PathCodes {
@@ -349,6 +360,9 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         44 => Message::Get(get::decode(reader, decode_lanes)?),
         45 => Message::GetRefused(get::decode_refusal(reader)?),
         46 => Message::Selected(decode_selected(reader)?),
+        47 => Message::Note(note::decode(reader)?),
+        48 => Message::NotePage(NotePage::decode(reader)?),
+        49 => Message::NoteKept,
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -463,6 +477,7 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
     let (skipped, skipped_bytes) = (reader.entries("skipped entries")?, reader.u64()?);
     let (reused, edited, failed) = (reader.u64()?, reader.entries("kept entries")?, reader.entries("failed entries")?);
     let acls_lost = reader.entries("lost access control lists")?;
+    let owners_by_number = reader.entries("owners by number")?;
     // Beside each edited entry is an entry that was sent.
     if edited > there.files.saturating_add(there.links) {
         return Err(ProtocolError::BadValue("kept entries"));
@@ -477,7 +492,19 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
             Some(Proven { files, bytes, took })
         }
     };
-    Ok(Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, acls_lost, proven })
+    Ok(Receipt {
+        there,
+        moved,
+        unchanged,
+        skipped,
+        skipped_bytes,
+        reused,
+        edited,
+        failed,
+        acls_lost,
+        owners_by_number,
+        proven,
+    })
 }
 
 fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {
@@ -532,6 +559,11 @@ fn encode_decline(decline: DeclineReason, out: &mut Vec<u8>) {
             out.put_u8(8);
             out.put_u32(wait_ms);
         }
+        DeclineReason::TooManyNotes { wait_ms } => {
+            out.put_u8(9);
+            out.put_u32(wait_ms);
+        }
+        DeclineReason::NotesFull => out.put_u8(10),
     }
 }
 
@@ -545,6 +577,8 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<DeclineReason, ProtocolErro
         6 => DeclineReason::Paused,
         7 => DeclineReason::Stopped,
         8 => DeclineReason::TooManyOffers { wait_ms: reader.u32()? },
+        9 => DeclineReason::TooManyNotes { wait_ms: reader.u32()? },
+        10 => DeclineReason::NotesFull,
         value => return Err(ProtocolError::Unknown { what: "decline", value }),
     })
 }

@@ -1,23 +1,29 @@
 //! The connecting side: sends hello, pairs if it must, and then offers or asks for something.
 use std::sync::Arc;
 
+use ringway_model::NoteText;
 use zeroize::Zeroizing;
 
 use super::asking::QuestionNumber;
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
-use crate::control::{Cancel, Get, Hello, Message, Purpose, Question, Refusal};
-use crate::limits::{PAGES_AHEAD_MAX, PAIRING_TIME_MAX_MS, VERSION};
+use crate::control::{Cancel, Get, Hello, Message, NoteHead, NoteId, NotePage, Purpose, Question, Refusal};
+use crate::limits::{NOTE_PAGE_BYTES_MAX, PAGES_AHEAD_MAX, PAIRING_TIME_MAX_MS, VERSION};
 use crate::pair;
 use crate::selected::SelectedPaths;
 
 pub(super) enum State {
-    AwaitingHello { known: bool, pairing: Option<Pairing> },
+    AwaitingHello {
+        known: bool,
+        pairing: Option<Pairing>,
+    },
     AwaitingPairReply(pair::InitiatorAwaitingReply),
     AwaitingPairConfirm(pair::InitiatorAwaitingConfirmation),
     AwaitingPaired,
     Authenticated,
+    /// A note was sent.
+    AwaitingNoteAnswer,
 }
 
 impl State {
@@ -28,6 +34,7 @@ impl State {
             Self::AwaitingPairConfirm(_) => "awaiting the pairing confirmation",
             Self::AwaitingPaired => "awaiting the pairing acknowledgement",
             Self::Authenticated => "having nothing offered",
+            Self::AwaitingNoteAnswer => "awaiting the receipt of a note",
         }
     }
 }
@@ -71,6 +78,18 @@ impl Machine {
         Some(number)
     }
 
+    /// Sends a note; only when authenticated, and in a session that is for nothing else.
+    pub fn note(&mut self, id: NoteId, text: &NoteText) {
+        assert!(self.may_ask(), "a note follows authentication");
+        let bytes = text.exact().as_bytes();
+        self.link.say(&Message::Note(NoteHead { id, len: bytes.len() as u32 }));
+        // All of it is as much as two other messages may be.
+        for page in bytes.chunks(NOTE_PAGE_BYTES_MAX) {
+            self.link.say(&Message::NotePage(NotePage::new(page)));
+        }
+        self.state = MachineState::Dialler(State::AwaitingNoteAnswer);
+    }
+
     /// Lets an answer go on, once some of its pages were taken. Called for each page.
     pub fn more_pages(&mut self, number: QuestionNumber) {
         if let Some(message) = self.asking.more(number).filter(|_| self.may_ask()) {
@@ -96,7 +115,10 @@ impl Machine {
                 self.dialler_hears_hello(known, pairing, hello)
             }
             (
-                State::AwaitingHello { .. } | State::AwaitingPairReply(_) | State::Authenticated,
+                State::AwaitingHello { .. }
+                | State::AwaitingPairReply(_)
+                | State::Authenticated
+                | State::AwaitingNoteAnswer,
                 Message::Refused(refusal),
             ) => self.end(Event::Refused(refusal)),
             // This end's confirmation tested one guess of the listener's. If "busy" were believed
@@ -130,6 +152,8 @@ impl Machine {
                 answered.into_iter().for_each(|(number, answer)| self.link.tell(Event::Answered(number, answer)));
                 MachineState::Dialler(State::Authenticated)
             }
+            (State::AwaitingNoteAnswer, Message::NoteKept) => self.end(Event::NoteKept),
+            (State::AwaitingNoteAnswer, Message::Decline(reason)) => self.end(Event::Declined(reason)),
             (state, message) => return Err(unexpected(&message, state.name())),
         })
     }

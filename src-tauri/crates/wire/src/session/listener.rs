@@ -3,6 +3,7 @@ use std::cmp::Ordering;
 
 use super::asking::QuestionNumber;
 use super::destination::State as DestinationState;
+use super::noting::{Arrived, Arriving};
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
@@ -37,6 +38,10 @@ pub(super) enum State {
         transfer: TransferId,
         lanes: u8,
     },
+    /// A note of which not all pages have arrived.
+    AwaitingNote(Arriving),
+    /// The peer has sent a note.
+    AwaitingNoteAnswer,
 }
 
 impl State {
@@ -48,7 +53,9 @@ impl State {
             | Self::AwaitingVerdict(_)
             | Self::AwaitingStore
             | Self::AwaitingEarlierReceipt
-            | Self::AwaitingGetAnswer { .. } => "deciding",
+            | Self::AwaitingGetAnswer { .. }
+            | Self::AwaitingNoteAnswer => "deciding",
+            Self::AwaitingNote(_) => "awaiting the text of a note",
             Self::Answering => "answering questions",
             Self::AwaitingSelected(..) => "awaiting the selected paths",
             Self::AwaitingRequest { known: true } => "awaiting an offer",
@@ -164,6 +171,14 @@ impl Machine {
         }
     }
 
+    /// The note is kept: tells its sender, which ends the session.
+    pub fn keep_note(&mut self) {
+        if matches!(self.state, MachineState::Listener(State::AwaitingNoteAnswer)) {
+            self.link.say(&Message::NoteKept);
+            self.state = MachineState::Ended;
+        }
+    }
+
     pub(super) fn listener_hears(&mut self, state: State, message: Message) -> Result<MachineState, ProtocolError> {
         Ok(MachineState::Listener(match (state, message) {
             (State::AwaitingHello, Message::Hello(hello)) => return Ok(self.listener_hears_hello(hello)),
@@ -222,9 +237,25 @@ impl Machine {
                 page.iter().try_for_each(|path| selected.push(RelPath::new(path)?))?;
                 self.asked_for(get, selected)?
             }
+            (State::AwaitingRequest { known: true }, Message::Note(head)) => {
+                self.link.deadline_ms = Some(self.link.now_ms + OFFERED_TIME_MAX_MS);
+                State::AwaitingNote(head.into())
+            }
+            (State::AwaitingNote(arriving), Message::NotePage(page)) => match arriving.take(&page)? {
+                Arrived::Part(arriving) => State::AwaitingNote(arriving),
+                Arrived::Whole(id, text) => {
+                    self.link.deadline_ms = None;
+                    self.link.tell(Event::NoteReceived(id, text));
+                    State::AwaitingNoteAnswer
+                }
+            },
             (
                 State::AwaitingRequest { known: false },
-                Message::Offer(_) | Message::ReceiptWanted(_) | Message::Get(_) | Message::Asked { .. },
+                Message::Offer(_)
+                | Message::ReceiptWanted(_)
+                | Message::Get(_)
+                | Message::Asked { .. }
+                | Message::Note(_),
             ) => {
                 self.link.say(&Message::Refused(Refusal::NotPaired));
                 return Ok(MachineState::Ended);

@@ -136,6 +136,11 @@ impl Log {
                 let receives = if settings.receiving { format!("into {folder}{home}") } else { "not".to_owned() };
                 self.say(format_args!("settings changed: {name}, port {port}, receives {receives}"));
             }
+            AppEvent::NoteReceived { note } => {
+                self.event(&Event::Note(&note));
+                let (from, short) = (&note.from, note.from_id.short());
+                self.say(format_args!("note {} of {from} ({short}), {}", note.number, bytes(note.bytes)));
+            }
             // Lists, and what concerns windows only.
             AppEvent::DevicesChanged { .. }
             | AppEvent::NearbyChanged { .. }
@@ -143,6 +148,7 @@ impl Log {
             | AppEvent::Dragged { .. }
             | AppEvent::Opened { .. }
             | AppEvent::ChosenCounted { .. }
+            | AppEvent::NotesChanged { .. }
             | AppEvent::SharesChanged
             | AppEvent::WaitingChanged { .. }
             | AppEvent::ServiceLost { .. }

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 use ringway_daemon::control::protocol::Hello;
 use ringway_daemon::dto::{Everything, Listening, Waiting};
 use ringway_model::{
-    Difference, Direction, Offer, OpenCode, PairingRequest, PathText, Stage, Text, ThisDevice, UnderWay, sentences,
+    Difference, Direction, Note, Offer, OpenCode, PairingRequest, PathText, Stage, Text, ThisDevice, UnderWay,
+    sentences,
 };
 
 use crate::json::{self, Event, Service, WhatFailed};
@@ -112,6 +113,11 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         lines.extend([String::new(), "Waiting for an answer (`ringway accept ID`, `ringway decline ID`):".to_owned()]);
         lines.extend(offers(&all.offers));
     }
+    let unread: Vec<_> = all.notes.iter().filter(|note| !note.is_read).collect();
+    if !unread.is_empty() {
+        lines.extend([String::new(), "Unread notes (`ringway notes show NUMBER`):".to_owned()]);
+        lines.extend(notes(&unread));
+    }
     let running = all.transfers.iter().filter(|moving| moving.report.is_none());
     let running: Vec<_> = running.map(|moving| &moving.transfer).collect();
     if !running.is_empty() {
@@ -126,6 +132,20 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         lines.extend(waiting(&all.waiting));
     }
     lines
+}
+
+/// Notes that a status shows: the latest ones.
+const NOTES_SHOWN: usize = 5;
+
+/// A table of the latest ones, and how many more there are.
+fn notes(notes: &[&Note]) -> Vec<String> {
+    let heading = ["NO", "FROM", "FIRST LINE"].map(str::to_owned);
+    let rows = notes.iter().take(NOTES_SHOWN).map(|note| {
+        let line = crate::commands::notes::first_line(note);
+        [note.number.to_string(), note.from.to_string(), line]
+    });
+    let more = notes.len().checked_sub(NOTES_SHOWN + 1).map(|more| format!("and {} more", more + 1));
+    table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(more).collect()
 }
 
 /// A line for each device that wants to pair.

@@ -1,0 +1,79 @@
+//! A note from a known device: kept and told, or declined. Nobody is asked about it.
+use std::sync::Arc;
+
+use ringway_link::session::Session;
+use ringway_model::{Consent, DeclineReason, Device, NoteText};
+use ringway_wire::control::{Cancel, NoteId, Refusal};
+
+use super::event::ReceiverEvent;
+use super::listening::Listening;
+use crate::admission::{Origin, boot_ms};
+use crate::store::{Kept, PairingNumber};
+
+/// A note of a known device.
+pub(super) struct FromKnown {
+    pub(super) device: Device,
+    pub(super) pairing: PairingNumber,
+    pub(super) id: NoteId,
+    pub(super) text: NoteText,
+}
+
+/// Keeps it, and then tells its sender and the program.
+pub(super) async fn run(listening: &Arc<Listening>, mut session: Session, note: FromKnown) {
+    // Before this program ends, its sender has heard.
+    let _under_way = listening.queue.offered();
+    match look(listening, note).await {
+        Answer::Keep(kept) => {
+            session.machine.keep_note();
+            let tell = async {
+                if let Some(kept) = kept {
+                    listening.tell(ReceiverEvent::NoteReceived(kept)).await;
+                }
+            };
+            // A program that does not look keeps no sender waiting, nor the other way round.
+            tokio::join!(session.close(), tell);
+        }
+        Answer::Decline(why) => {
+            session.machine.decline(why);
+            session.close().await;
+        }
+        Answer::NotPaired => {
+            session.machine.refuse(Refusal::NotPaired);
+            session.close().await;
+        }
+        Answer::Failed => {
+            session.machine.cancel(Cancel::Failed);
+            session.close().await;
+        }
+    }
+}
+
+enum Answer {
+    /// The note, if it is here for the first time.
+    Keep(Option<ringway_model::Note>),
+    Decline(DeclineReason),
+    NotPaired,
+    /// What this device keeps cannot be written.
+    Failed,
+}
+
+async fn look(listening: &Arc<Listening>, FromKnown { device, pairing, id, text }: FromKnown) -> Answer {
+    if device.rule.consent == Consent::Refuse {
+        return Answer::Decline(DeclineReason::ByChoice);
+    }
+    let (origin, now_ms) = (Origin::Device(device.id), boot_ms());
+    if !listening.notes.take(origin, now_ms) {
+        let wait_ms = u32::try_from(listening.notes.wait_ms(origin, now_ms)).unwrap_or(u32::MAX);
+        return Answer::Decline(DeclineReason::TooManyNotes { wait_ms });
+    }
+    let shared = Arc::clone(&listening.shared);
+    // It waits for the disk, and perhaps for another program of this device.
+    let keeping = tokio::task::spawn_blocking(move || shared.store.keep_note((device.id, pairing), id, &text));
+    match keeping.await.expect("keeping a note does not panic") {
+        Ok(Kept::New(kept)) => Answer::Keep(Some(kept)),
+        Ok(Kept::Before) => Answer::Keep(None),
+        Ok(Kept::Full) => Answer::Decline(DeclineReason::NotesFull),
+        Ok(Kept::Forgotten) => Answer::NotPaired,
+        Err(_) => Answer::Failed,
+    }
+}
