@@ -11,6 +11,7 @@ function formatsFor(locale: string) {
     axis: new Intl.NumberFormat(locale),
     typed: new Intl.NumberFormat(locale, { useGrouping: false, maximumFractionDigits: 6 }),
     day: new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long", year: "numeric" }),
+    time: new Intl.DateTimeFormat(locale, { timeStyle: "short" }),
     dateTime: new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }),
     relative: new Intl.RelativeTimeFormat(locale, { numeric: "auto" }),
   };
@@ -101,15 +102,18 @@ export function percent(done: number, total: number): string {
   return t("unit.percent", { value: count(done < total ? Math.min(share, 99) : share) });
 }
 
-/** A moment in the past as "5 minutes ago", or as a date where that is longer ago than a week. */
-export function ago(ms: number, now: number): string {
-  const { relative, dateTime } = formats();
+/**
+ * A moment in the past as "5 minutes ago", or as a date where that is longer ago than a week; below
+ * that date, as the time of day.
+ */
+export function ago(ms: number, now: number, isBelowDay = false): string {
+  const { relative, dateTime, time } = formats();
   const seconds = Math.min(0, Math.round((ms - now) / 1000));
   if (seconds > -60) return t("time.justNow");
   if (seconds > -3600) return relative.format(Math.ceil(seconds / 60), "minute");
   if (seconds > -86_400) return relative.format(Math.ceil(seconds / 3600), "hour");
   if (seconds > -7 * 86_400) return relative.format(Math.ceil(seconds / 86_400), "day");
-  return dateTime.format(ms);
+  return isBelowDay ? time.format(ms) : dateTime.format(ms);
 }
 
 /** The day of a moment, as a heading: "Today", "Yesterday", or its date. */
@@ -120,7 +124,7 @@ export function dayOf(ms: number, now: number): string {
 }
 
 /** Which day it is here, counted from some day on. */
-function dayNumber(ms: number): number {
+export function dayNumber(ms: number): number {
   const at = new Date(ms);
   return Math.floor(Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / 86_400_000);
 }

@@ -1,5 +1,6 @@
 // What is said of folders that are shared.
-import type { Chosen, PairedDevice, SharedWith } from "./ipc";
+import { bytes } from "./format";
+import type { Chosen, DropBox, PairedDevice, SharedWith } from "./ipc";
 import { t } from "./messages";
 
 /** Names that are read; more are counted. */
@@ -12,6 +13,11 @@ export function readersWords(share: SharedWith, devices: PairedDevice[]): string
   if (names.length === 0) return t("share.withNobody");
   const more = names.length - NAMED_MAX;
   return [...names.slice(0, NAMED_MAX), ...(more > 0 ? [t("common.andMore", { n: more })] : [])].join(", ");
+}
+
+/** That a share takes what is sent into it, and how much of it. */
+export function dropBoxWords({ bytes_max: max }: DropBox): string {
+  return max === null ? t("share.dropBox") : t("share.dropBoxUpTo", { size: bytes(max) });
 }
 
 /** Whether all of it are folders: nothing else can be shared. */

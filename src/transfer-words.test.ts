@@ -5,7 +5,7 @@ import { cameToNothing, copyPathWords, copyRefusedWords, endWords, failureWords,
 import { copyReport, progress } from "./testing/shell";
 
 const copied = { ...copyReport, filesystem: "vfat" };
-const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 1 };
+const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 1 };
 const report = (change: Partial<Report> = {}): Report => ({
   outcome: "complete",
   ...none,

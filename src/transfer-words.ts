@@ -1,14 +1,15 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
 import { bytes, duration, left } from "./format";
+import { getFaultWords, triesAgain } from "./get-words";
 import type { CopyReport, Edit, Report, Failure, Interruption, Fault, Bottleneck, Proven, Progress, Direction, TransferState } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { acceptFaultWords, operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
 const RUNNING = { sending: "stage.sending", receiving: "stage.receiving", copying: "stage.copying" } as const satisfies Record<Direction, Key>;
 
-/** Where a transfer stands. */
-export function stageWords(progress: Progress, peer: string, direction: Direction): string {
+/** Where a transfer stands; `got` where the receiving device has asked for it. */
+export function stageWords(progress: Progress, peer: string, direction: Direction, got = false): string {
   const sending = direction === "sending";
   switch (progress.stage) {
     case "connecting":
@@ -25,14 +26,14 @@ export function stageWords(progress: Progress, peer: string, direction: Directio
       return t("stage.verifying");
     case "reconnecting":
     case "paused":
-      return progress.interruption ? waitWords(progress.interruption, peer, direction) : t("stage.resuming");
+      return progress.interruption ? waitWords(progress.interruption, peer, direction, got) : t("stage.resuming");
     case "ended":
       return "";
   }
 }
 
 /** Why a transfer does not continue, and until when that is waited for. */
-function waitWords(interruption: Interruption, peer: string, direction: Direction): string {
+function waitWords(interruption: Interruption, peer: string, direction: Direction, got: boolean): string {
   const sending = direction !== "receiving";
   const { next_try_seconds: nextTry, gives_up_seconds: givesUp } = interruption;
   // Only a copy inside this machine is never given up: it was paused here.
@@ -43,7 +44,7 @@ function waitWords(interruption: Interruption, peer: string, direction: Directio
     return sending ? t("wait.fullThere", { peer, missing, left: time }) : t("wait.fullHere", { missing, left: time });
   }
   if (interruption.why === "paused") return interruption.by === "here" ? t("wait.pausedHere", { left: time }) : t("wait.pausedThere", { peer, left: time });
-  if (!sending) return t("wait.forPeer", { peer, left: time });
+  if (!triesAgain(direction, got)) return t("wait.forPeer", { peer, left: time });
   const why = t(WAITS[interruption.why], { peer });
   return nextTry === null ? t("wait.tryingNow", { why }) : t("wait.tryingIn", { why, time: left(nextTry * 1000), left: time });
 }
@@ -101,14 +102,20 @@ const ENTRIES_LISTED_MAX = 1000;
 
 const MENDED = { sending: "end.fixAndSend", receiving: "end.fixAndReceive", copying: "end.fixAndCopy" } as const satisfies Record<Direction, Key>;
 
-/** Where those are told that failed, and what to do about them. */
-function listedWords(failed: number, direction: Direction): string {
-  const where = failed > ENTRIES_LISTED_MAX ? t("end.listedFirst", { n: ENTRIES_LISTED_MAX }) : t("end.listed");
-  return `${where} ${t(MENDED[direction])}`;
+/** What to do about what failed. */
+function mendedWords(peer: string, direction: Direction, got: boolean): string {
+  if (!got) return t(MENDED[direction]);
+  return direction === "receiving" ? t("end.fixAndGet") : t("end.fixAndServe", { peer });
 }
 
-/** How a transfer ended. */
-export function endWords(report: Report, peer: string, direction: Direction): Sentence {
+/** Where those are told that failed, and what to do about them. */
+function listedWords(failed: number, peer: string, direction: Direction, got = false): string {
+  const where = failed > ENTRIES_LISTED_MAX ? t("end.listedFirst", { n: ENTRIES_LISTED_MAX }) : t("end.listed");
+  return `${where} ${mendedWords(peer, direction, got)}`;
+}
+
+/** How a transfer ended; `got` where the receiving device has asked for it. */
+export function endWords(report: Report, peer: string, direction: Direction, got = false): Sentence {
   if (direction === "copying") return copyEndWords(report, peer);
   const sending = direction === "sending";
   const notes: string[] = [];
@@ -119,6 +126,7 @@ export function endWords(report: Report, peer: string, direction: Direction): Se
   if (report.reused > 0) notes.push(t("end.reused", { size: bytes(report.reused) }));
   if (report.excluded > 0) notes.push(t("end.leftOut", { n: report.excluded }));
   if (report.acls_lost > 0) notes.push(t("end.aclsLost", { n: report.acls_lost }));
+  if (report.owners_by_number > 0) notes.push(t(sending ? "end.ownersByNumberThere" : "end.ownersByNumberHere", { n: report.owners_by_number }));
   if (report.reconnected > 0) notes.push(t("end.reconnected", { n: report.reconnected }));
   const moved = whatMoved(report);
   switch (report.outcome) {
@@ -126,9 +134,9 @@ export function endWords(report: Report, peer: string, direction: Direction): Se
       if (sending) notes.unshift(t("end.confirmed", { peer }));
       return { what: sending ? t("end.sent", { peer, moved }) : t("end.received", { moved }), next: notes.join(" ") };
     case "partial":
-      return { what: t("end.partial", { n: report.failed, moved }), next: [listedWords(report.failed, direction), ...notes].join(" ") };
+      return { what: t("end.partial", { n: report.failed, moved }), next: [listedWords(report.failed, peer, direction, got), ...notes].join(" ") };
     case "failed":
-      return faultWordsOf(report.error, peer, direction);
+      return faultWordsOf(report.error, peer, direction, got);
   }
 }
 
@@ -148,7 +156,7 @@ export function editList(edits: Edit[], total: number): EntryList {
 }
 
 /** Why one entry did not arrive; its path is the subject. */
-export function failureWords(failure: Failure, peer: string, direction: Direction): string {
+export function failureWords(failure: Failure, peer: string, direction: Direction, got = false): string {
   if (direction === "copying") return copyFailureWords(failure);
   const here = failure.side === "here";
   switch (failure.reason) {
@@ -159,6 +167,7 @@ export function failureWords(failure: Failure, peer: string, direction: Directio
     case "special_file":
       return t("failure.specialFile");
     case "changed_while_reading":
+      if (got) return here ? t("failure.served.changed", { peer }) : t("failure.get.changed", { peer });
       return here ? t("failure.changed.here") : t("failure.changed.there", { peer });
     case "path_too_long":
       return t("failure.pathTooLong");
@@ -177,6 +186,7 @@ export function failureWords(failure: Failure, peer: string, direction: Directio
     case "name_not_kept":
       return here ? t("failure.nameUnsupported.here") : t("failure.nameUnsupported.there", { peer });
     case "differs":
+      if (got) return here ? t("failure.get.differs") : t("failure.served.differs", { peer });
       return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
     // Only copies fail so.
     case "same_file":
@@ -209,8 +219,8 @@ function copyEndWords(report: Report, folder: string): Sentence {
     return { what, next: report.files > 0 ? `${next} ${t("copyFault.soFar", { moved })}` : next };
   }
   const partial = report.outcome === "partial";
-  if (cameToNothing(report)) return { what: t("copyFault.nothing"), next: listedWords(report.failed, "copying") };
-  const next = partial ? [listedWords(report.failed, "copying")] : [];
+  if (cameToNothing(report)) return { what: t("copyFault.nothing"), next: listedWords(report.failed, folder, "copying") };
+  const next = partial ? [listedWords(report.failed, folder, "copying")] : [];
   const kept = report.unchanged + report.skipped;
   const unchanged = t("copied.unchanged", { n: kept });
   if (!partial && kept > 0 && report.files + report.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
@@ -259,9 +269,10 @@ export function copyStep(failure: Failure): string {
 
 /**
  * A fault of a transfer in that direction; `peer` is what to call the other machine, or the folder
- * of a copy.
+ * of a copy; `got` where the receiving device has asked for it.
  */
-export function faultWordsOf(fault: Fault, peer: string, direction: Direction): Sentence {
+export function faultWordsOf(fault: Fault, peer: string, direction: Direction, got = false): Sentence {
+  if (got) return getFaultWords(fault, peer, direction);
   switch (direction) {
     case "sending":
       return faultWords(fault, peer);
@@ -375,10 +386,10 @@ export interface FailureGroup {
 }
 
 /** Failures by their reason, the most frequent first. */
-export function failureGroups(failures: Failure[], peer: string, direction: Direction): FailureGroup[] {
+export function failureGroups(failures: Failure[], peer: string, direction: Direction, got = false): FailureGroup[] {
   const groups = new Map<string, string[]>();
   for (const failure of failures) {
-    const reason = failureWords(failure, peer, direction);
+    const reason = failureWords(failure, peer, direction, got);
     const paths = groups.get(reason);
     if (paths) paths.push(failure.path);
     else groups.set(reason, [failure.path]);

@@ -533,6 +533,11 @@ export function isOfService(fault: Fault): boolean {
   return ["service_gone", "service_failed", "service_differs"].includes(fault.code);
 }
 
+/** A fault as a part of a view says it: that there is no service stands above each view already. */
+export function faultWithin(fault: Fault | null, peer?: string): Sentence | null {
+  return fault && !isOfService(fault) ? faultWords(fault, peer) : null;
+}
+
 const UNFIT_NAME = {
   empty: "name.empty",
   tooLong: "name.tooLong",

@@ -450,6 +450,11 @@ export type Counts = {
 	 *  `attributes_lost` in the copy's report.
 	 */
 	acls_lost: number,
+	/**
+	 *  Of what was sent to a receiver that keeps owners: entries whose user or group has a name
+	 *  that the receiver does not know. They belong to the user or group with the sender's number.
+	 */
+	owners_by_number: number,
 	/**  Entries that failed, both ends together. */
 	failed: number,
 };

@@ -52,6 +52,10 @@ export interface Arguments {
   "send.total": { what: string };
   "send.what": { name: string; what: string };
   "send.limited": { rate: string };
+  "send.intoBox": { folder: string };
+  "send.folderUsual": { name: string };
+  "send.folderGone": { name: string };
+  "send.folderHint": { name: string };
   "send.leftOut": { n: number };
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
@@ -153,6 +157,7 @@ export interface Arguments {
   "end.received": { moved: string };
   "end.confirmed": { peer: string };
   "end.partial": { moved: string; n: number };
+  "end.fixAndServe": { peer: string };
   "end.listedFirst": { n: number };
   "end.verifiedNone": { n: number };
   "end.notVerified": { n: number };
@@ -164,6 +169,8 @@ export interface Arguments {
   "end.kept": { n: number; size: string };
   "end.reused": { size: string };
   "end.leftOut": { n: number };
+  "end.ownersByNumberHere": { n: number };
+  "end.ownersByNumberThere": { n: number };
   "end.aclsLost": { n: number };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };
@@ -241,6 +248,9 @@ export interface Arguments {
   "failure.conflict.there": { peer: string };
   "failure.kept.there": { peer: string };
   "failure.differs.there": { peer: string };
+  "failure.get.changed": { peer: string };
+  "failure.served.changed": { peer: string };
+  "failure.served.differs": { peer: string };
   "failure.ownFolder.there": { peer: string };
   "failure.dotName.there": { peer: string };
   "failure.homeFolder.there": { peer: string };
@@ -325,7 +335,6 @@ export interface Arguments {
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.noLongerShared.here": { peer: string };
-  "fault.noLongerShared.here.next": { peer: string };
   "fault.noLongerShared.there": { peer: string };
   "fault.turnedAway": { peer: string };
   "fault.notShared": { peer: string; share: string };
@@ -333,6 +342,9 @@ export interface Arguments {
   "fault.shareUnavailable": { peer: string; share: string; why: string };
   "fault.pathThere": { operation: string; path: string; peer: string; why: string };
   "fault.notServed": { peer: string };
+  "fault.get.tooMany.next": { time: string };
+  "fault.get.servedKept.next": { peer: string };
+  "fault.get.servedAgain.next": { peer: string };
   "fault.answerLost": { peer: string; why: string };
   "fault.answerLost.silent": { peer: string };
   "fault.askingStopped": { peer: string; time: string };
@@ -404,6 +416,7 @@ export interface Arguments {
   "share.addWith": { name: string };
   "share.dropOne": { name: string };
   "share.dropMany": { n: number };
+  "share.dropBoxUpTo": { size: string };
   "share.actions": { name: string };
   "share.removed": { name: string };
   "share.added": { name: string };

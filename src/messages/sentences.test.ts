@@ -18,7 +18,7 @@ interface Choice<Of> extends Rows {
 }
 
 /** A fault, with the rows of a transfer in some direction where those differ. */
-type FaultChoice = Choice<Fault> & Partial<Record<Direction, Rows>>;
+type FaultChoice = Choice<Fault> & Partial<Record<Direction | `got_${Direction}`, Rows>>;
 
 const DIRECTIONS: Direction[] = ["sending", "receiving", "copying"];
 
@@ -49,18 +49,22 @@ function expectRows({ what, next }: Sentence, rows: Rows): void {
 }
 
 const faults = choices.faults as FaultChoice[];
-const stages = choices.stages as (Choice<{ progress: Progress; direction: Direction }> & { why?: string })[];
+const stages = choices.stages as (Choice<{ progress: Progress; direction: Direction; got: boolean }> & { why?: string })[];
 const pairing = choices.pairing as Choice<{ fault: Fault; left: number | null }>[];
-const failures = choices.failures as Choice<{ failure: Failure; direction: Direction }>[];
+const failures = choices.failures as Choice<{ failure: Failure; direction: Direction; got: boolean }>[];
 
 describe("what the window says is the row that the table has", () => {
   test.each(faults.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, choice) => {
     expectRows(faultWords(choice.of, "nas"), choice);
-    for (const direction of DIRECTIONS) expectRows(faultWordsOf(choice.of, "nas", direction), choice[direction] ?? choice);
+    for (const direction of DIRECTIONS) {
+      const rows = choice[direction] ?? choice;
+      expectRows(faultWordsOf(choice.of, "nas", direction), rows);
+      if (direction !== "copying") expectRows(faultWordsOf(choice.of, "nas", direction, true), choice[`got_${direction}`] ?? rows);
+    }
   });
 
   test.each(stages.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what, why }) => {
-    expect(stageWords(of.progress, "nas", of.direction)).toMatch(shows(what, why));
+    expect(stageWords(of.progress, "nas", of.direction, of.got)).toMatch(shows(what, why));
   });
 
   test.each(pairing.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what }) => {
@@ -76,7 +80,7 @@ describe("what the window says is the row that the table has", () => {
   });
 
   test.each(failures.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what }) => {
-    expect(failureWords(of.failure, "nas", of.direction)).toMatch(shows(what));
+    expect(failureWords(of.failure, "nas", of.direction, of.got)).toMatch(shows(what));
   });
 
   test("why a fast path is not taken", () => {

@@ -8,6 +8,7 @@ import { Announcer } from "./announcer";
 import { Browse } from "./browse.svelte";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
+import { DropBoxes } from "./drop-boxes.svelte";
 import { Inbox } from "./inbox.svelte";
 import { Surroundings } from "./nearby.svelte";
 import { NoteDraft } from "./note-draft.svelte";
@@ -56,6 +57,7 @@ export class AppState {
   readonly copying: Copying;
   readonly browse: Browse;
   readonly shares: Shares;
+  readonly dropBoxes: DropBoxes;
   readonly #announcer = new Announcer();
   readonly #ipc: Ipc;
   /** Events that came before everything they are about; null once that is there. */
@@ -84,6 +86,7 @@ export class AppState {
     this.browse.onBegun = ({ title, more, peer }) => (this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer }));
     this.browse.onRead = (n) => (this.announcement = t("browse.items", { n }));
     this.shares = new Shares(ipc);
+    this.dropBoxes = new DropBoxes(ipc);
     this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));
     this.transfers.onUpdate = (transfer) => {
       this.#noteKnown(transfer);
@@ -97,7 +100,7 @@ export class AppState {
         }
         return;
       }
-      const { what } = endWords(transfer.report, transfer.peer, transfer.direction);
+      const { what } = endWords(transfer.report, transfer.peer, transfer.direction, transfer.isGot);
       this.announcement = `${transfer.title}: ${what}`;
     };
   }

@@ -57,7 +57,7 @@ export class Inbox {
 
   /** What failed before that holds no more. */
   paired(name: string): void {
-    this.notices = this.notices.filter(({ bad }) => !bad);
+    this.notices = this.notices.filter((notice) => !notice.bad && notice.paired !== name);
     this.#notice(() => t("inbox.paired", { name }), false, name);
   }
 

@@ -256,7 +256,8 @@ export class Outbox {
   }
 
   async sendTo(device: PairedDevice, dropped: Chosen | null = null): Promise<void> {
-    await this.send({ target: { to: "device", id: device.id }, label: device.name }, null, dropped);
+    const inShare = this.picked === device.id ? this.options.inShare : null;
+    await this.send({ target: { to: "device", id: device.id }, label: device.name, inShare }, null, dropped);
   }
 
   /** Sends to a device that is not paired, with the code that it shows if that is known already. */
@@ -340,7 +341,7 @@ export class Outbox {
         this.fault = answer.error;
         return;
       }
-      if (aim.target.to === "device") rememberOptions(aim.target.id, { verify, limit });
+      if (aim.target.to === "device") rememberOptions(aim.target.id, { verify, limit, inShare: aim.inShare ?? null });
       if (answer.data.is === "waits") {
         this.settle(offered.turn, offered.chosen);
         this.onWaits(answer.data.waiting);
@@ -368,6 +369,12 @@ export class Outbox {
       void this.#transfers.dismiss(transfer);
     } else if (transfer.report || transfer.progress.stage !== "connecting") {
       this.attempt = null;
+      // What was typed has done its work: the device has a card now, if they are paired.
+      if (this.picked === ANOTHER && this.aim?.target.to === "typed" && this.draft.address.trim() === this.aim.target.text) {
+        this.draft.address = "";
+        this.draft.code = "";
+        this.pick(transfer.progress.peer_id);
+      }
       this.settle(this.#offered?.turn, this.#offered?.chosen);
     }
   }

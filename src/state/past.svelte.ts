@@ -31,6 +31,8 @@ export class Past {
   readonly #direction: Direction | null;
   /** Of several questions under way, only the last one's answer counts. */
   #asked = 0;
+  /** The question by which it is being read on, if that is the last one. */
+  #readsOn: number | null = null;
 
   constructor(ipc: Ipc, direction: Direction | null) {
     this.#ipc = ipc;
@@ -48,10 +50,14 @@ export class Past {
     if (page) this.list = page;
   }
 
-  /** Reads on where the list ends. */
+  /** Reads on where the list ends. Whoever scrolls asks for the same page many times. */
   async readOn(): Promise<void> {
-    const page = await this.#page(this.list.at(-1)?.number ?? null);
-    if (page) this.list = [...this.list, ...page];
+    if (this.#readsOn === this.#asked) return;
+    const page = this.#page(this.list.at(-1)?.number ?? null);
+    const asked = (this.#readsOn = this.#asked);
+    const read = await page;
+    if (this.#readsOn === asked) this.#readsOn = null;
+    if (read) this.list = [...this.list, ...read];
   }
 
   async #page(before: number | null): Promise<Earlier[] | null> {

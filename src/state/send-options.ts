@@ -7,9 +7,11 @@ export interface SendOptions {
   verify: boolean;
   /** Bytes a second; null is what the settings say. */
   limit: number | null;
+  /** The drop box there, and a folder in it, as SHARE/PATH; null is where that device receives. */
+  inShare: string | null;
 }
 
-export const PLAIN: SendOptions = { verify: false, limit: null };
+export const PLAIN: SendOptions = { verify: false, limit: null, inShare: null };
 
 const STORED_AS = "send-options";
 
@@ -21,7 +23,7 @@ type Stored = [id: string, options: SendOptions][];
 function stored(): Stored {
   try {
     const read: unknown = JSON.parse(localStorage.getItem(STORED_AS) ?? "[]");
-    return Array.isArray(read) ? read.filter(isEntry) : [];
+    return Array.isArray(read) ? read.filter(isEntry).map(([id, options]) => [id, { ...PLAIN, ...options }]) : [];
   } catch {
     return [];
   }
@@ -29,8 +31,10 @@ function stored(): Stored {
 
 function isEntry(entry: unknown): entry is Stored[number] {
   if (!Array.isArray(entry) || typeof entry[0] !== "string") return false;
-  const { verify, limit } = (entry[1] ?? {}) as Partial<SendOptions>;
-  return typeof verify === "boolean" && (limit === null || typeof limit === "number");
+  const { verify, limit, inShare } = (entry[1] ?? {}) as Partial<SendOptions>;
+  // An earlier version knew no folders there.
+  const isPlace = inShare === undefined || inShare === null || typeof inShare === "string";
+  return typeof verify === "boolean" && (limit === null || typeof limit === "number") && isPlace;
 }
 
 /** As something was sent to that device last. */

@@ -1,5 +1,5 @@
 // The folders that paired devices may read here: listed, shared, taken back, and who reads them.
-import type { Chosen, Fault, Ipc, Share, SharedWith } from "../ipc";
+import type { Chosen, DropBox, Fault, Ipc, Share, SharedWith } from "../ipc";
 import { areFolders } from "../share-words";
 
 /** Where a folder is dropped to share it. The dialog then asks with which devices. */
@@ -80,6 +80,17 @@ export class Shares {
     // A box that was ticked in vain goes back, too.
     await this.load();
     if (answer.status === "error") this.fault = answer.error;
+  }
+
+  /**
+   * Makes a share a drop box, which takes so many bytes without asking, or none; why that was
+   * refused.
+   */
+  async setDropBox(share: Share, drop: DropBox | null): Promise<Fault | null> {
+    const answer = await this.#ipc.call({ setDropBox: { name: share.name, drop } });
+    // A switch that was pressed in vain goes back, too.
+    await this.load();
+    return answer.status === "error" ? answer.error : null;
   }
 
   /** Shares a folder no longer; whether that went well. */

@@ -1,6 +1,7 @@
 // The transfers of every way, each fed by its own channel.
 import type { Earlier, Report, Fault, Ipc, Moving, OnCancel, Progress, Update, Direction, TransferAction, TransferStatus } from "../ipc";
 import { t } from "../messages";
+import { isGot } from "../get-words";
 import { course, type Course, RetryHistory } from "./course";
 import { LimitHistory } from "./limits";
 import { keyOf } from "./past.svelte";
@@ -27,6 +28,8 @@ export class Transfer {
   readonly target: string;
   /** It is sent or got by this device; else the other one has started it. */
   readonly isStartedHere: boolean;
+  /** The receiving device has asked for it. */
+  readonly isGot: boolean;
   readonly startedAtMs: number;
   readonly #rates = new RateHistory();
   readonly #limits = new LimitHistory();
@@ -55,6 +58,7 @@ export class Transfer {
     this.more = moving.more_names;
     this.target = moving.target ?? "";
     this.isStartedHere = moving.target !== null;
+    this.isGot = isGot(moving);
     this.startedAtMs = moving.started_at * 1000;
     for (const { seconds, bytes, entries, limited_by: by, reconnected } of moving.series) {
       const ranMs = Math.round(seconds * 1000);

@@ -143,7 +143,7 @@ export const copyReport: CopyReport = {
 };
 
 export function failed(fault: Fault): Extract<Told, { is: "ended" }> {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
   return {
     is: "ended",
     progress: progress({ stage: "ended", peer: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
@@ -334,6 +334,8 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
     if (command === "send") return Promise.resolve(answers.send?.(args)).then((sent) => (sent && typeof sent === "object" && !("is" in sent) ? { is: "begun", transfer: sent } : sent));
     if (["joinChosen", "withoutItem", "withoutChosen"].includes(command) && !answers[command]) return listed(command, args);
     if (command === "choose_sources" || command === "paste_sources") return Promise.resolve(answers[command]?.(args) ?? null).then(remember);
+    // A device that shares nothing.
+    if (command === "readListing" && !answers[command]) return { of: "shares", shares: [] };
     return remember(answers[command]?.(args)) ?? (["past", "unfinished"].includes(command) ? [] : null);
   });
   const app = new AppState(ipc);

@@ -2,6 +2,7 @@
 // conditions.
 import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
+import { asksTable } from "./asks.mjs";
 import { layersTable } from "./layers.mjs";
 import { LINKS_NOTE, linksTable } from "./links.mjs";
 import { LISTING_NOTE, listingTable } from "./listing.mjs";
@@ -170,7 +171,7 @@ function heading({ part, filesystem, cache }) {
 }
 
 /** The tables as Markdown. */
-export function markdown({ conditions, cells: all, contenders, skipped, layers, modes, vm, links, listing, window }) {
+export function markdown({ conditions, cells: all, contenders, skipped, layers, modes, vm, links, listing, asks, window }) {
   const parts = [conditionsLine(conditions)];
   const key = (cell) => `${cell.part}\n${cell.filesystem}\n${cell.cache}`;
   for (const each of distinct(all.map(key))) {
@@ -181,6 +182,7 @@ export function markdown({ conditions, cells: all, contenders, skipped, layers, 
   if (modes.length) parts.push(modesTables(modes));
   if (links) parts.push("### Over long links, in a virtual machine", linksTable(links, median), LINKS_NOTE);
   if (listing) parts.push("### Listing over a link, in a virtual machine", listingTable(listing, median), LISTING_NOTE);
+  if (asks) parts.push("### Questions beside a transfer, in a virtual machine", asksTable(asks));
   if (vm) parts.push("### Over the guest's loopback with kernel TLS, tmpfs to tmpfs: millions of instructions", vmTable(vm, median), VM_NOTE);
   if (window) parts.push("### The window", windowTable(window, median), WINDOW_NOTE);
   for (const part of distinct(contenders.map((contender) => contender.part))) {

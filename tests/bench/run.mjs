@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { TARGET, WORKSPACE, needRust } from "../setup/build.mjs";
 import { missing, need } from "../setup/packages.mjs";
 import { ROOT, run, say } from "../setup/process.mjs";
+import { asks } from "./asks.mjs";
 import { contenders as copy, growth } from "./copy.mjs";
 import { DATASETS, TINY_DATASETS } from "./datasets.mjs";
 import { layers } from "./layers.mjs";
@@ -28,7 +29,8 @@ const HELP = `npm run bench -- [OPTIONS]
   --rounds N      interleaved rounds (default 5)
   --part P,...    wire, copy: against the peers; get: sending against getting; again: over the wire, a tree that is there already; scale: many files; layers: each
                   layer of a copy alone; modes: what the wire is made of, by itself and together; vm: whole transfers with
-                  kernel TLS, in instructions, in a virtual machine; links: long links, in another one; listing: what is shared, in a third; window: what the window costs, on a virtual screen (default: all)
+                  kernel TLS, in instructions, in a virtual machine; links: long links, in another one; listing: what is shared, in a third; asks: single questions beside a transfer, in a fourth;
+                  window: what the window costs, on a virtual screen (default: all)
   --fs F,...      ${KINDS.join(", ")}; all but tmpfs take root (default: what the part is about)
   --cache C,...   warm, cold; cold is the source on a disk (default: both)
   --data D,...    ${DATASETS.join(", ")} (default: all; wire, copy)
@@ -55,6 +57,7 @@ const PARTS = {
   vm: { measure: vm, kinds: ["tmpfs"] },
   links: { measure: links, kinds: ["tmpfs"] },
   listing: { measure: listing, kinds: ["tmpfs"] },
+  asks: { measure: asks, kinds: ["tmpfs"] },
   window: { measure: window, kinds: ["tmpfs"] },
 };
 const CACHES = ["warm", "cold"];
@@ -101,7 +104,7 @@ function options() {
 function packages(parts) {
   if (process.env.RINGWAY_SETUP === "skip") return;
   need(["rsync", "time", "e2fsprogs", "btrfs-progs", "xfsprogs"], "the benchmark");
-  if (!["wire", "again", "get", "links", "listing"].some((part) => parts.includes(part))) return;
+  if (!["wire", "again", "get", "links", "listing", "asks"].some((part) => parts.includes(part))) return;
   need(["openssh-client", "iperf3"], "the benchmark");
   if (parts.includes("listing")) need(["sshfs"], "the benchmark");
   // With an init system, the package would open this machine to the network. Its administrator has
@@ -147,6 +150,7 @@ async function main() {
     vm: null,
     links: null,
     listing: null,
+    asks: null,
     window: null,
   };
   const { rounds, scale, only, build } = chosen;

@@ -21,10 +21,12 @@ const LATE_MS = 34;
 
 /** A transfer that is held to this rate moves for as long as the processor is looked at. */
 const MOVING = { bytes_per_s: 20_000_000, seconds: 20, settle_ms: 3000 };
-/** As many as the history keeps, and more failures than a report names. */
-const PAST_MAX = 5000;
-const PIPES = 1200;
+/** Twice as many as the history keeps, and ten times the failures that a report names. */
+const PAST_ROWS = 10_000;
+const PIPES = 10_000;
 const SCROLLED_MS = 5000;
+/** How long the history may take to be read to its end. */
+const READ_MS_MAX = 120_000;
 /** Pixels from one frame to the next, as a fast turn of the wheel. */
 const SCROLLED_BY = 400;
 
@@ -113,16 +115,38 @@ async function scrolling(selector) {
   return { ...found, drawn: await page.script((selector) => document.querySelectorAll(`${selector} li`).length, selector) };
 }
 
+/** Scrolls the history to its end until the service has no more of it: how long that took. */
+async function readToEnd() {
+  const from = performance.now();
+  const isWhole = () =>
+    page.script(() => {
+      const box = document.querySelector("[data-scrolls]");
+      box.scrollTop = box.scrollHeight;
+      return ![...box.querySelectorAll("button")].some(({ innerText }) => innerText.trim() === "Show more");
+    });
+  while (!(await isWhole())) {
+    if (performance.now() - from > READ_MS_MAX) throw new Error("the history has no end");
+    await sleep(50);
+  }
+  return { read_s: (performance.now() - from) / 1000 };
+}
+
 await show(page, "Inbox");
 const still = await frames(() => sleep(STILL_MS));
-const file = join(scratch, "one.bin");
-const piece = randomBytes(16 * 1024 * 1024);
-const to = openSync(file, "w");
-for (let written = 0; written < bytes; written += piece.length) {
-  piece.writeUInt32LE(written / piece.length);
-  writeSync(to, piece);
+/** A file of so many bytes, of which no two pieces are alike. */
+function made(name, size) {
+  const file = join(scratch, name);
+  const piece = randomBytes(16 * 1024 * 1024);
+  const to = openSync(file, "w");
+  for (let written = 0; written < size; written += piece.length) {
+    piece.writeUInt32LE(written / piece.length);
+    writeSync(to, piece);
+  }
+  closeSync(to);
+  return file;
 }
-closeSync(to);
+
+const file = made("one.bin", bytes);
 const code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
 const sending = far.start(["send", file, near.target, "--json", "--code-file", far.codeFile(code)], { described: false });
 await page.wait(button("Accept"));
@@ -134,7 +158,8 @@ const receiving = await frames(async () => {
 await page.wait(line("one.bin", "Received"));
 
 // What a window costs that follows a transfer, its graph open, ten times a second.
-const held = far.start(["send", file, near.target, "--json", "--limit", `${MOVING.bytes_per_s / 1e6}M`], { described: false });
+const long = made("long.bin", MOVING.bytes_per_s * 2 * MOVING.seconds);
+const held = far.start(["send", long, near.target, "--json", "--limit", `${MOVING.bytes_per_s / 1e6}M`], { described: false });
 await page.wait(button("Accept"));
 await page.click(button("Accept"));
 await show(page, "Activity");
@@ -161,20 +186,22 @@ const clone = `
 import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as db:
     columns = ", ".join(name for _, name, *_ in db.execute("PRAGMA table_info(past)") if name != "number")
-    db.execute(f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO past ({columns}) SELECT {columns} FROM n, (SELECT * FROM past ORDER BY number LIMIT 1)", [${PAST_MAX}])
+    db.execute(f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO past ({columns}) SELECT {columns} FROM n, (SELECT * FROM past ORDER BY number LIMIT 1)", [${PAST_ROWS}])
 `;
 const cloned = spawnSync("python3", ["-c", clone, join(near.env.XDG_DATA_HOME, "ringway/ringway.db")], { encoding: "utf8" });
 if (cloned.status !== 0) throw new Error(cloned.stderr);
 await show(page, "Activity");
 await page.wait("//*[@data-ended='partial']");
-const lists = { history: await scrolling("[data-scrolls]") };
+await page.wait("//main//button[normalize-space() = 'Show more']");
+const reading = await readToEnd();
+const lists = { history: { ...(await scrolling("[data-scrolls]")), ...reading } };
 lists.failures = await scrolling("[data-ended='partial'] [role='region']");
 await page.close();
 for (let left = serviceProcess(near.env); left; left = serviceProcess(near.env)) {
   process.kill(left.pid);
   await sleep(50);
 }
-rmSync(file);
+[file, long].forEach((path) => rmSync(path));
 const figures = { paint_s, pss_mib, rss_mib, rest: { seconds: REST_S, percent }, moving: { ...MOVING, percent: moving }, lists, frames: { "nothing running": still, receiving: { ...receiving, bytes } } };
 process.stdout.write(`${JSON.stringify(figures)}\n`);
 process.exit(0);

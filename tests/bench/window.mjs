@@ -48,7 +48,8 @@ export function windowTable({ paint_s, pss_mib, rss_mib, rest, moving, lists, fr
   for (const [process, percent] of Object.entries(moving.percent)) {
     lines.push(row([`processor while a transfer runs at ${moving.bytes_per_s / 1e6} MB/s, ${process}`, `${percent.toFixed(1)} % of a core over ${moving.seconds} s`]));
   }
-  for (const [list, { per_s, worst_ms, late_percent, drawn }] of Object.entries(lists)) {
+  for (const [list, { per_s, worst_ms, late_percent, drawn, read_s }] of Object.entries(lists)) {
+    if (read_s) lines.push(row([`reading the ${list} to its end while scrolling, a page at a time`, `${read_s.toFixed(0)} s`]));
     lines.push(row([`scrolling the ${list}, ${drawn} rows drawn`, `${per_s.toFixed(0)} frames a second; longest without one ${worst_ms.toFixed(0)} ms, ${late_percent.toFixed(1)} % later than 34 ms`]));
   }
   for (const [process, percent] of Object.entries(rest.percent)) {

@@ -283,12 +283,12 @@ test("recv takes in what is sent into a drop box, carefully, whatever its own fo
   assert.deepEqual([offer.rule, offer.in_share.path, offer.destination.path], ["accept", "box", box]);
 });
 
-for (const [what, args] of [
-  ["a drop box that is not shared any more", ["share", "remove", "box"]],
-  ["a drop box that is read only", ["share", "add", "BOX", "--name", "box", "--no-drop"]],
-  ["a drop box that is for others", ["share", "add", "BOX", "--name", "box", "--nobody"]],
-  ["a device whose offers are refused", ["devices", "rule", "near", "--refuse"]],
-  ["a device that was forgotten", ["devices", "forget", "near"]],
+for (const [what, args, here, there] of [
+  ["a drop box that is not shared any more", ["share", "remove", "box"], "no_longer_shared", "no_longer_shared"],
+  ["a drop box that is read only", ["share", "add", "BOX", "--name", "box", "--no-drop"], "no_longer_shared", "no_longer_shared"],
+  ["a drop box that is for others", ["share", "add", "BOX", "--name", "box", "--nobody"], "no_longer_shared", "no_longer_shared"],
+  ["a device whose offers are refused", ["devices", "rule", "near", "--refuse"], "cancelled", "cancelled"],
+  ["a device that was forgotten", ["devices", "forget", "near"], "cancelled", "peer_forgotten"],
 ]) {
   test(`what is sent ends within a second: ${what}`, async (t) => {
     const { near, far, source, box, serving } = await dropping(t);
@@ -302,6 +302,10 @@ for (const [what, args] of [
     assert.equal(done.status, EXIT.all, done.said());
     assert.notEqual(await sending.exit(), EXIT.all, sending.said());
     assert.ok(Date.now() - begun < 3_000, `${Date.now() - begun} ms`);
+    const { error } = sending.events.at(-1);
+    assert.deepEqual([error.code, error.by], [here, "there"], sending.said());
+    const past = await eventually("the history there", async () => (await asked(far, ["inbox", "-n1"]))[0]);
+    assert.equal(past.error.code, there, JSON.stringify(past));
     const again = sends(t, near, tree, serving, "box");
     assert.notEqual(await again.exit(), EXIT.all, again.said());
     assert.ok(!existsSync(join(box, "tree")) && existsSync(join(box, "there before")));
@@ -420,4 +424,36 @@ mounting("a drop box whose disk is full pauses what is sent until there is room"
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   same(tree, join(box, "sub/tree"));
   assert.deepEqual(readdirSync(join(box, "sub")), ["tree"]);
+});
+
+test("what a transfer gathers is shown to no reader, and cannot be planted", async (t) => {
+  const { base, near, inbox, box, serving } = await dropping(t);
+  const gathers = ".ringway-0123456789abcdef";
+  const fill = (folder, text) => {
+    mkdirSync(join(folder, gathers, "tree"), { recursive: true });
+    for (const path of ["begun", "tree/a"]) writeFileSync(join(folder, gathers, path), text);
+  };
+  const day = join(base, "day");
+  for (const folder of [day, join(day, "below")]) fill(folder, "planted");
+  writeFileSync(join(day, "fine"), "fine");
+  // A folder that is new there, and then one that is not.
+  for (const round of ["new", "there"]) {
+    const sending = await sent(t, near, [day], serving, "box", { wanted: EXIT.partial });
+    assert.deepEqual(listing(box), ["day", "day/below", "day/fine"], round);
+    const refused = sending.events.filter(({ event }) => event === "entry_failed");
+    assert.ok(refused.length > 0 && refused.every(({ path, reason }) => path.includes(gathers) && reason === "own_folder"), sending.said());
+  }
+
+  // What another transfer has not brought whole yet.
+  fill(join(box, "day"), "another's");
+  const entries = await asked(near, ["ls", `${serving.target}:box`, "-R"]);
+  assert.ok(entries.length >= 3 && !JSON.stringify(entries).includes(gathers), JSON.stringify(entries));
+  const get = (path) => near.run(["get", `${serving.target}:box/${path}`, inbox, "--json"]);
+  const whole = await get("day");
+  assert.equal(whole.status, EXIT.all, whole.said());
+  assert.deepEqual(listing(inbox), ["day", "day/below", "day/fine"]);
+  for (const path of ["", "/tree", "/tree/a", "/begun"]) {
+    const part = await get(`day/${gathers}${path}`);
+    assert.ok(part.status === EXIT.failed && /"errno":2|ENOENT|no such/i.test(part.said()), part.said());
+  }
 });

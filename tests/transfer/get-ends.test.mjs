@@ -195,3 +195,40 @@ test("a file of the kernel's is no silent success for who sends it", { skip: !ex
   assert.match(sent.said(), /version: could not be read here: Operation not supported/);
   assert.deepEqual(readdirSync(inboxThere), []);
 });
+
+for (const [what, end] of [
+  ["is stopped", (far) => asked(far, ["stop"])],
+  ["gets SIGTERM", (_, serving) => serving.kill("SIGTERM")],
+]) {
+  test(`what is served when the service ${what} is in its history`, async (t) => {
+    const { near, far, inbox, inboxThere, serving } = await sharing(t, { tree: ["--bulk-mib", "24"], args: ["--grace", "0s"] });
+    const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "60s", ...SLOW] });
+    await moving(getting);
+    await end(far, serving);
+    await serving.exit();
+    const past = await latest(far, ["--sent"]);
+    assert.deepEqual([past?.error?.code, past?.error?.by, past?.error?.kept], ["cancelled", "here", true], JSON.stringify(past));
+    // The next service goes on with it, and the history has how that ended.
+    await service(t, far, inboxThere, { port: serving.port });
+    assert.equal(await getting.exit(), EXIT.all, getting.said());
+    const whole = await eventually("the history there", async () => {
+      const told = await latest(far, ["--sent"]);
+      return told.error ? null : told;
+    });
+    assert.equal(whole.outcome, "complete", JSON.stringify(whole));
+  });
+}
+
+test("a get that is stopped while it is paused is in both histories", async (t) => {
+  const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
+  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "2s", ...SLOW] });
+  await moving(getting);
+  const { id } = await transferOf(far);
+  await asked(far, ["pause", id]);
+  await eventually("the pause", () => getting.events.some(({ stage }) => stage === "paused"));
+  getting.kill("SIGINT");
+  await getting.exit();
+  assert.equal((await latest(near)).error.code, "cancelled");
+  await eventually("the end there", () => finished(serving));
+  assert.ok((await latest(far, ["--sent"]))?.error, "there as well");
+});

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture, run } from "../setup/process.mjs";
@@ -338,4 +338,95 @@ test("getting ends after --timeout if the other device sends nothing", async (t)
   serving.kill("SIGCONT");
   assert.equal(status, EXIT.failed, getting.said());
   assert.equal(getting.events.at(-1).error.code, "stalled", getting.said());
+});
+
+test("--again gets the last one, or one by its number, with its selection and options, into its folder", async (t) => {
+  const { base, near, inbox, shared, serving } = await sharing(t);
+  mkdirSync(join(shared, "tree"));
+  for (const name of ["a", "b.o", "keep.o"]) writeFileSync(join(shared, "tree", name), name);
+  chmodSync(join(shared, "tree/a"), 0o4755);
+  const none = await near.run(["get", "--again"]);
+  assert.deepEqual([none.status, /Nothing was got yet/.test(none.said())], [EXIT.usage, true], none.said());
+  const args = ["--exclude", "*.o", "--include", "keep.o", "--setuid", "--on-conflict", "rename", "--verify"];
+  await got(t, near, [`${serving.target}:runs/tree/`, inbox], { args });
+  const first = (await asked(near, ["inbox", "-n1"]))[0].number;
+  assert.deepEqual(readdirSync(inbox).sort(), ["a", "keep.o"]);
+  // It runs elsewhere, and something that was got has changed here.
+  writeFileSync(join(inbox, "a"), "mine");
+  writeFileSync(join(shared, "tree/c"), "new");
+  const again = await got(t, near, ["--again"], { cwd: base });
+  assert.deepEqual(readdirSync(inbox).sort(), ["a", "a (1)", "c", "keep.o"]);
+  assert.equal(readFileSync(join(inbox, "a"), "utf8"), "mine");
+  assert.equal(statSync(join(inbox, "a (1)")).mode & 0o7777, 0o4755);
+  assert.ok(finished(again).proven, "it is read back as before");
+  // Another one is the last now. The patterns of now decide before those of then.
+  const elsewhere = join(base, "elsewhere");
+  mkdirSync(elsewhere);
+  await got(t, near, [`${serving.target}:runs/tree/c`, elsewhere]);
+  rmSync(join(elsewhere, "c"));
+  await got(t, near, ["--again", String(first), "--include", "b.o"], { cwd: base });
+  assert.ok(existsSync(join(inbox, "b.o")) && !existsSync(join(elsewhere, "c")));
+  const shown = await near.run(["inbox", "show", String(first)]);
+  assert.match(shown.stdout, new RegExp(`^Again: +ringway get --again ${first}$`, "m"));
+  const dry = await got(t, near, ["--again", String(first), "--dry-run"]);
+  assert.ok(planned(dry).length > 0, dry.said());
+  // A list is not remembered, and no other get takes its place.
+  const list = join(base, "list");
+  writeFileSync(list, "a\n");
+  await got(t, near, [`${serving.target}:runs/tree`, elsewhere], { args: ["--files-from", list] });
+  const listed = await near.run(["get", "--again"]);
+  assert.equal(listed.status, EXIT.failed, listed.said());
+  assert.match(listed.said(), /was got by a list \(--files-from\)/);
+  for (const [words, status] of [
+    [["--again", "99"], EXIT.usage],
+    [["--again", String(first), "--owner"], EXIT.usage],
+    [["--again", String(first), "runs"], EXIT.usage],
+  ]) {
+    const refused = await near.run(["get", ...words]);
+    assert.equal(refused.status, status, refused.said());
+  }
+  // What was received is not got, and a forgotten device is not asked.
+  await asked(near, ["devices", "forget", "far"]);
+  const forgotten = await near.run(["get", "--again", String(first)]);
+  assert.equal(forgotten.status, EXIT.notAuthenticated, forgotten.said());
+});
+
+test("an option in the place of a pattern is refused, unless it is written as one", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t);
+  writeFileSync(join(shared, "--dry-run"), "x");
+  writeFileSync(join(shared, "file"), "x");
+  const forgotten = await near.run(["get", `${serving.target}:runs/`, inbox, "--exclude", "--dry-run"]);
+  assert.equal(forgotten.status, EXIT.usage, forgotten.said());
+  assert.match(forgotten.said(), /--exclude needs a pattern, and --dry-run looks like an option\..*--exclude=--dry-run/s);
+  assert.deepEqual(readdirSync(inbox), []);
+  await got(t, near, [`${serving.target}:runs/`, inbox], { args: ["--exclude=--dry-run"] });
+  assert.deepEqual(readdirSync(inbox), ["file"]);
+});
+
+test("output that is not printed whole is told by the exit status", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t);
+  for (let file = 0; file < 20_000; file += 1) writeFileSync(join(shared, `${file}`), "");
+  const by = (output) => ({ wrap: ["bash", "-c", `set -o pipefail; "$@" ${output}`, "bash"] });
+  for (const [words, output, status, said] of [
+    [["ls", `${serving.target}:runs`], "| head -n1", 141, /^[^\n]+\n$/],
+    [["ls", `${serving.target}:runs`, "--json"], ">&-", EXIT.failed, /standard output: Bad file descriptor/],
+    [["ls", `${serving.target}:runs`], ">/dev/full", EXIT.failed, /standard output: No space left on device/],
+    [["get", `${serving.target}:runs/1`, inbox, "--json"], ">&-", EXIT.failed, /standard output: Bad file descriptor/],
+    [["get", `${serving.target}:runs/2`, inbox, "--json"], ">/dev/null", EXIT.all, /^$/],
+    [["get", `${serving.target}:runs/3`, inbox], ">&-", EXIT.all, /^[^]*$/],
+  ]) {
+    const ended = await near.run(words, { ...by(output), described: false });
+    assert.equal(ended.status, status, `${words} ${output}\n${ended.said()}`);
+    assert.match(`${ended.stdout}${ended.stderr}`, said, `${words} ${output}`);
+  }
+  assert.deepEqual(readdirSync(inbox).sort(), ["1", "2", "3"]);
+});
+
+test("what is asked for twice by one name is refused, and says what to do", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t);
+  mkdirSync(join(shared, "a"));
+  writeFileSync(join(shared, "a/g"), "x");
+  const refused = await near.run(["get", `${serving.target}:runs/a/g`, `${serving.target}:runs/a/`, inbox]);
+  assert.notEqual(refused.status, EXIT.all, refused.said());
+  assert.match(refused.said(), /two of these have the same name at the top: get them one after the other/);
 });

@@ -5,6 +5,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { test } from "node:test";
 import { CODE, EXIT, asked, eventually, receiver, strangers } from "./harness.mjs";
+import { mounting } from "./mounts.mjs";
 
 /** `near` and `far` are paired; `far` has a folder `runs`. A receiver of `far` runs. */
 async function friends(t) {
@@ -139,4 +140,42 @@ test("removing a share ends a listing of it within a second, and forgetting a de
   assert.deepEqual((await asked(far, ["share"]))[0].devices, []);
   const forgotten = await near.run(["ls", `${serving.target}:runs`]);
   assert.equal(forgotten.status, EXIT.notAuthenticated, forgotten.said());
+});
+
+test("the same folder by another spelling of its path is the same share", async (t) => {
+  const { base, far, runs } = await friends(t);
+  await shared(far, runs, "--with", "near");
+  symlinkSync(runs, join(base, "link"));
+  for (const path of [`${runs}/`, `${runs}/first/..`, join(base, "link"), `${join(base, "link")}/.`]) {
+    const share = await shared(far, path, "--name", "runs", "--with-all");
+    assert.deepEqual([share.folder, share.with], [{ path: runs }, "all"], path);
+    assert.equal((await asked(far, ["share", "list"])).length, 1, path);
+    await shared(far, runs, "--with", "near");
+  }
+  mkdirSync(join(base, "other/runs"), { recursive: true });
+  const taken = await far.run(["share", "add", join(base, "other/runs")]);
+  assert.equal(taken.status, EXIT.usage, taken.said());
+});
+
+test("names of shares that differ in case alone are one in any script", async (t) => {
+  const { base, far, runs } = await friends(t);
+  await shared(far, runs, "--name", "Übung");
+  assert.equal((await shared(far, runs, "--name", "übung", "--with-all")).with, "all");
+  assert.equal((await asked(far, ["share", "list"])).length, 1);
+  mkdirSync(join(base, "other"));
+  const taken = await far.run(["share", "add", join(base, "other"), "--name", "ÜBUNG"]);
+  assert.equal(taken.status, EXIT.usage, taken.said());
+  await asked(far, ["share", "remove", "ÜBUNG"]);
+  assert.deepEqual(await asked(far, ["share", "list"]), []);
+});
+
+mounting("a folder in one of Ringway's own is not shared, wherever it is mounted", async (t, { mount }) => {
+  const { base, far } = await friends(t);
+  const within = join(far.env.XDG_DATA_HOME, "ringway/within/deeper");
+  mkdirSync(within, { recursive: true });
+  const elsewhere = join(base, "elsewhere");
+  mkdirSync(elsewhere);
+  if (!mount(elsewhere, "--bind", within)) return t.skip("mounting takes root");
+  const refused = await far.run(["share", "add", elsewhere]);
+  assert.equal(refused.status, EXIT.usage, refused.said());
 });

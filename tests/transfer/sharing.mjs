@@ -9,10 +9,10 @@ import { EXIT, asked, eventually, oddTree, strangers } from "./harness.mjs";
 export const SLOW = ["--limit", "8M", "--compress", "off"];
 
 /** Starts `ringway serve` on `device`, and waits until it listens. It is killed with the test. */
-export async function service(t, device, inbox, { port, args = [] } = {}) {
+export async function service(t, device, inbox, { port, args = [], ...how } = {}) {
   port ??= await freePort();
   const target = `127.0.0.1:${port}`;
-  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json", ...args]);
+  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json", ...args], how);
   t.after(() => running.kill());
   await running.event("listening");
   await eventually("the socket", () => existsSync(join(device.env.XDG_RUNTIME_DIR, "ringway/control.sock")));
@@ -23,12 +23,12 @@ export async function service(t, device, inbox, { port, args = [] } = {}) {
  * Two paired devices: `far` serves `shared` under the name `runs`, and `near` gets into `inbox`.
  * With a network, that is between the two.
  */
-export async function sharing(t, { tree = null, share = true } = {}) {
+export async function sharing(t, { tree = null, share = true, ...how } = {}) {
   const all = strangers(t);
   const [shared, inboxThere] = ["shared", "inbox there"].map((name) => join(all.base, name));
   for (const path of [shared, inboxThere]) mkdirSync(path);
   if (tree) oddTree(join(shared, "tree"), ...tree);
-  const serving = await service(t, all.far, inboxThere);
+  const serving = await service(t, all.far, inboxThere, how);
   const [{ code }] = await asked(all.far, ["code"]);
   const paired = await all.near.run(["pair", serving.target, "--code-file", all.near.codeFile(code)]);
   assert.equal(paired.status, EXIT.all, paired.said());

@@ -1,18 +1,20 @@
 // The window browses what another device shares, and gets from it; and shares a folder by a real
 // drop. Both devices run the real service.
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EXIT, asked, oddTree, same, sameInside } from "../transfer/harness.mjs";
 import { Device, freePort } from "../setup/devices.mjs";
-import { ROOT } from "../setup/process.mjs";
+import { WINDOW } from "../setup/build.mjs";
+import { ROOT, capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { pickFolder, press, type } from "./lib/keyboard.mjs";
 import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
-import { button, device, eventually, exactly, line, showing } from "./lib/webdriver.mjs";
+import { KEYS, button, device, eventually, exactly, field, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -189,6 +191,78 @@ driven("a folder that is dropped on the shared folders is shared after a questio
   await page.click('//*[@role = "menuitem"][contains(., "Stop sharing")]');
   await eventually("it to be gone", async () => !(await page.find('//*[@data-share = "results"]')));
   assert.deepEqual((await asked(near, ["share", "list"])).filter(({ event }) => event === "share"), []);
+});
+
+driven("something is sent into a folder of a drop box there, which is remembered; a share here becomes one", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const { far } = await sharing(t, base, near);
+  const [box, results] = ["box", "results"].map((name) => join(base, name));
+  for (const path of [box, results]) mkdirSync(path);
+  await asked(far, ["share", "add", box, "--name", "box", "--with-all", "--drop"]);
+  await asked(near, ["share", "add", results, "--with-all"]);
+  const [run, other] = ["run 7", "run 8"].map((name) => join(base, name));
+  oddTree(run);
+  oddTree(other);
+  const page = await openWindow(t, near, {}, [run]);
+  await placeWindow(page, 1000, 760);
+  await page.click('//main//*[@data-card][contains(., "lab-ws")]');
+  await page.click(button("Options"));
+  await page.click('//main//select[@name = "folder-there"]/option[. = "box"]');
+  await page.fill(field("folder-below"), "2026/november");
+  await keepPicture(page, "send-folder-there");
+  await page.click(exactly("Send"));
+  await page.wait(line("run 7", "Sent"));
+  same(run, join(box, "2026/november/run 7"));
+
+  // The next window knows it still.
+  await page.reload();
+  await page.wait("//h1");
+  assert.equal(capture(WINDOW, [other], { env: { ...process.env, ...near.env } }).status, 0, "the window that is open takes it");
+  await page.click('//main//*[@data-card][contains(., "lab-ws")]');
+  await page.wait(showing("Into box/2026/november"));
+
+  await show(page, "Settings");
+  await page.click('//*[@data-share = "results"]//button[@aria-expanded]');
+  await page.click('//*[@data-share = "results"]//input[@name = "drop-box"]');
+  await page.fill('//*[@data-share = "results"]//input[@name = "drop-size"]', "2");
+  await page.keys(KEYS.enter);
+  await page.wait(showing("Drop box, up to 2.0 GB"));
+  await keepPicture(page, "shares-drop-box");
+  const [shared] = (await asked(near, ["share", "list"])).filter(({ event }) => event === "share");
+  assert.deepEqual(shared.drop, { bytes_max: 2_000_000_000 });
+  const sent = await far.run(["send", other, `${near.target}:results/in`]);
+  assert.equal(sent.status, EXIT.all, sent.said());
+  same(other, join(results, "in/run 8"));
+  await show(page, "Devices");
+  await page.click(`${device("lab-ws")}//button[@aria-expanded]`);
+  await page.wait('//*[@data-may-read]//input[@name = "drop-box"]');
+  await keepPicture(page, "shares-device-drop-box");
+});
+
+driven("a get whose device goes says that it tries again, and goes on when it is back", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const { far, shared, serving, serve } = await sharing(t, base, near);
+  await asked(far, ["settings", "--limit", "2M"]);
+  writeFileSync(join(shared, "big"), randomBytes(16_000_000));
+  const page = await openWindow(t, near);
+  await placeWindow(page, 1000, 760);
+  await page.click(BROWSE("lab-ws"));
+  await page.click("//main//li/button[contains(., 'runs')]");
+  await page.click(`${ROW("big")}//*[@data-ticks]`);
+  await page.click(exactly("Get"));
+  await page.wait(showing("Receiving from lab-ws"));
+  await show(page, "Inbox");
+  await page.wait(showing("Receiving from lab-ws"));
+  serving.kill("SIGKILL");
+  await serving.exit();
+  await page.wait(showing("Trying again"));
+  await keepPicture(page, "get-interrupted");
+  assert.ok(!(await page.find(showing("Waiting for lab-ws"))), "this device tries again, and waits for nobody");
+  await serve();
+  await page.click(line("big", "Received"));
+  assert.deepEqual(readFileSync(join(near.inbox, "big")), readFileSync(join(shared, "big")));
 });
 
 for (const [theme, name] of Object.entries(THEMES)) {

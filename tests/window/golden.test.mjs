@@ -1,9 +1,13 @@
 // Every view as it is kept in tests/window/golden, in both themes, from narrow to wide: appearance
 // changes on purpose or not at all.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
-import { onPrivateDisplay } from "./lib/display.mjs";
+import { capture } from "../setup/process.mjs";
+import { OUT, onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
-import { incomparable, looksAsKept } from "./lib/golden.mjs";
+import { KEPT, incomparable, isBlank, looksAsKept } from "./lib/golden.mjs";
 import { THEMES } from "./lib/looks.mjs";
 import { first, fresh, scrollBack, scrollOn, used } from "./lib/scenes.mjs";
 
@@ -15,6 +19,17 @@ const SIZES = [
   [1440, 900],
 ];
 
+if (inside) {
+  test("a picture of a window that was not drawn is none, and each kept one is drawn", () => {
+    const made = join(OUT, "golden-not-drawn.png");
+    mkdirSync(OUT, { recursive: true });
+    for (const colour of ["black", "white", "#f1f3f5"]) {
+      assert.equal(capture("convert", ["-size", "360x780", `xc:${colour}`, "-bordercolor", "#204060", "-border", "2", made]).status, 0);
+      assert.ok(isBlank(made), colour);
+    }
+    for (const kept of readdirSync(KEPT).filter((name) => name.endsWith(".png"))) assert.ok(!isBlank(join(KEPT, kept)), kept);
+  });
+}
 if (why) test("golden pictures", { skip: why });
 for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   const env = { GTK_THEME: name };

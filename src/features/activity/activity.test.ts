@@ -13,7 +13,7 @@ describe("activity", () => {
     const failures = [{ path: "data/secret.bin", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
     const report = {
       outcome: "partial",
-      files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, proven: { files: 8, bytes: 800, seconds: 0.7 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: { path: "p2 (1).jpg" } }], failed: 1,
+      files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: { files: 8, bytes: 800, seconds: 0.7 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: { path: "p2 (1).jpg" } }], failed: 1,
       failures: [...failures],
       seconds: 0.5, reconnected: 0, limited_by: null, limit_bytes_per_s: null, here: null, there: null, times: null, lanes: 1, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null, ended_at: 0,
     } as const;

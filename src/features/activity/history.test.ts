@@ -61,3 +61,24 @@ test("the keyboard shortcuts are found in the settings and beside this device's 
   await user.click(await screen.findByRole("button", { name: t("keys.show") }));
   expect(await screen.findByRole("dialog", { name: t("keys.title") })).toBeVisible();
 });
+
+test("whoever scrolls on asks for the next page once, and again where that failed", async () => {
+  const asked: ((answer: unknown) => void)[] = [];
+  const page = (from: number) => Array.from({ length: 30 }, (_, at) => earlier({ number: from - at, id: `p${from - at}` }));
+  const { app, called } = await startWindow({}, { past: ({ query }) => ((query as { before: number | null }).before === null ? page(100) : new Promise((resolve) => asked.push(resolve))) });
+  await app.past.load();
+  const first = app.past.readOn();
+  await app.past.readOn();
+  expect(asked).toHaveLength(1);
+  asked[0]!(page(70));
+  await first;
+  expect(app.past.list).toHaveLength(60);
+  const second = app.past.readOn();
+  const both = Promise.all([second, app.past.load()]);
+  asked[1]!(page(40));
+  await both;
+  expect(app.past.list, "it was read anew meanwhile").toHaveLength(30);
+  const before = called("past").length;
+  void app.past.readOn();
+  expect(called("past")).toHaveLength(before + 1);
+});

@@ -11,7 +11,7 @@ const user = userEvent.setup();
 const sets: CopyFolder = { path: { path: "/data/sets" }, lands: { path: "/data/sets/dataset-v3" }, there_already: 0, free_bytes: 12_000_000_000 };
 const copy = () => moving({ id: "c1", direction: "copying", target: sets.path.path });
 const quiet = { peer: null, here: null, there: null } as const;
-const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 0.5, reconnected: 0, limited_by: null };
+const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 0.5, reconnected: 0, limited_by: null };
 
 function report(change: Partial<Report> = {}): Report {
   return { outcome: "complete", ...counts, here: null, there: null, arrived: [], copy: copyReport, ended_at: 0, ...change } as Report;

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Report } from "../../ipc";
 import { t } from "../../messages";
 import { chosen, earlier, failed, labWs, moving, nearby, progress, selection, source, startWindow } from "../../testing/shell";
+import { forgetOptions, PLAIN } from "../../state/send-options";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();
@@ -121,9 +122,44 @@ describe("sending", () => {
     await user.click(within(screen.getByRole("main")).getByRole("button", { name: t("send.button") }));
     expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: 2_500_000, leaveOut: "", inShare: null }]);
     shell.app.outbox.pick(null);
-    shell.app.outbox.options = { verify: false, limit: null };
+    shell.app.outbox.options = PLAIN;
     shell.app.outbox.pick(labWs.id);
-    expect(shell.app.outbox.options, "as it was sent there last").toEqual({ verify: true, limit: 2_500_000 });
+    expect(shell.app.outbox.options, "as it was sent there last").toEqual({ verify: true, limit: 2_500_000, inShare: null });
+  });
+
+  test("it goes into a drop box there and a folder in it, and the last one is remembered for that device", async () => {
+    forgetOptions(labWs.id);
+    const nas = { ...labWs, id: "cd".repeat(32), name: "nas" };
+    const shares = [
+      { name: "inbox", drop: true, unavailable: null },
+      { name: "runs", drop: false, unavailable: null },
+    ];
+    const shell = await startWindow({ devices: [labWs, nas] }, { send: () => moving(), browse: ({ device }) => (device === labWs.id ? 1 : 2), readListing: ({ listing }) => ({ of: "shares", shares: listing === 1 ? shares : [] }) });
+    shell.app.outbox.take(chosen);
+    await user.click(screen.getByRole("button", { name: /^Send to nas/ }));
+    await user.click(await screen.findByRole("button", { name: t("send.options") }));
+    await waitFor(() => expect(shell.called("readListing")).toEqual([{ listing: 2 }]));
+    expect(screen.queryByLabelText(t("send.folderThere")), "nas has none").toBeNull();
+    await user.click(screen.getByRole("button", { name: /^Send to lab-ws/ }));
+    const there = await screen.findByLabelText<HTMLSelectElement>(t("send.folderThere"));
+    expect([...there.options].map(({ value }) => value)).toEqual(["", "inbox"]);
+    expect(screen.queryByLabelText(t("send.folderBelow"))).toBeNull();
+    await user.selectOptions(there, "inbox");
+    const below = screen.getByLabelText(t("send.folderBelow"));
+    await user.type(below, "../a");
+    expect(below).toHaveAccessibleDescription(t("send.folderBelowBad"));
+    await user.clear(below);
+    await user.type(below, "/2026/ november/");
+    expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
+    await user.click(screen.getByRole("button", { name: t("send.options") }));
+    expect(screen.getByRole("group", { name: t("send.action") })).toHaveTextContent(t("send.intoBox", { folder: "inbox/2026/november" }));
+    await user.click(within(screen.getByRole("main")).getByRole("button", { name: t("send.button") }));
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "", inShare: "inbox/2026/november" }]);
+    shell.app.outbox.pick(nas.id);
+    expect(shell.app.outbox.options).toEqual(PLAIN);
+    shell.app.outbox.pick(labWs.id);
+    expect(shell.app.outbox.options.inShare).toBe("inbox/2026/november");
+    forgetOptions(labWs.id);
   });
 
   test("what is asked for twice is sent once, and one picker is open at a time", async () => {

@@ -3,6 +3,7 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { afterEach, expect, test, vi } from "vitest";
+import { bytes } from "../../format";
 import type { Drag, Share } from "../../ipc";
 import { t } from "../../messages";
 import { labWs, selection, source, startWindow } from "../../testing/shell";
@@ -38,6 +39,40 @@ test("shared folders say who reads them, where they lie, and why one is unavaila
   await user.click(within(section()).getByRole("checkbox", { name: t("share.all") }));
   expect(shell.called("setReaders").at(-1)).toEqual({ name: "runs", with: { with: "all" } });
   expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
+});
+
+test("a shared folder becomes a drop box, with the size that nobody is asked about, and none again", async () => {
+  let drop: Share["drop"] = null;
+  const answers = {
+    shares: () => [{ ...runs, drop }],
+    setDropBox: (args: Record<string, unknown>) => {
+      drop = args.drop as Share["drop"];
+      return null;
+    },
+  };
+  const shell = await settings(answers);
+  await user.click(within(section()).getByText("runs"));
+  await user.click(within(section()).getByRole("switch", { name: t("share.dropBox") }));
+  expect(shell.called("setDropBox")).toEqual([{ name: "runs", drop: { bytes_max: null } }]);
+  const size = await within(section()).findByLabelText(t("devices.ruleSize"));
+  await user.type(size, "20{Enter}");
+  expect(shell.called("setDropBox").at(-1)).toEqual({ name: "runs", drop: { bytes_max: 20_000_000_000 } });
+  expect(await within(section()).findByText(t("share.dropBoxUpTo", { size: bytes(20_000_000_000) }))).toBeVisible();
+  expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
+  await user.click(within(section()).getByRole("switch", { name: t("share.dropBox") }));
+  expect(shell.called("setDropBox").at(-1)).toEqual({ name: "runs", drop: null });
+  await waitFor(() => expect(within(section()).queryByLabelText(t("devices.ruleSize"))).toBeNull());
+});
+
+test("why a folder cannot be a drop box is said, and the switch stays off", async () => {
+  const home = () => {
+    throw { code: "invalid", reason: "drop_in_home", folder: { path: "/data/runs" } };
+  };
+  await settings({ shares: () => [{ ...runs }], setDropBox: home });
+  await user.click(within(section()).getByText("runs"));
+  await user.click(within(section()).getByRole("switch", { name: t("share.dropBox") }));
+  expect(await screen.findByText(t("fault.unfit.dropInHome", { folder: "/data/runs" }))).toBeVisible();
+  expect(within(section()).getByRole("switch", { name: t("share.dropBox") })).not.toBeChecked();
 });
 
 test("a folder is taken back from its menu, and a program that changes them is heard", async () => {

@@ -3,7 +3,7 @@ use super::sessions::messages;
 use ringway_wire::DeviceName;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Greeting, Message, Micros, Offer, Progress, Proven, Receipt, ReceiverTimes, SenderTimes, Totals,
+    Accept, Greeting, Message, Micros, Offer, Progress, Proven, Receipt, ReceiverTimes, SenderTimes, Totals,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::pair::{Binding, ENTROPY_LEN};
@@ -135,7 +135,7 @@ impl HonestAcceptor {
                 Event::NoteReceived(..) => self.machine.keep_note(),
                 Event::Offered(offer, _) => {
                     self.proves = offer.prove;
-                    self.machine.accept(offer.lanes, true, None);
+                    self.machine.accept(Accept { lanes: offer.lanes, lists: true, doubts: None, owner_names: false });
                 }
                 Event::FinishReceived { sent, failed, .. } => {
                     if self.proves {
@@ -179,7 +179,7 @@ impl HonestInitiator {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 Event::Authenticated => self.machine.offer(&offer(self.proves)),
-                Event::Accepted { .. } => {
+                Event::Accepted(_) => {
                     self.machine.totals(Totals { entries: 2, bytes: 7, complete: true });
                     self.machine.finish(counts(), 0, 1);
                 }

@@ -14,8 +14,8 @@ use ringway_wire::control::{
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
-    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, RangeHead,
-    RangeStep, Timestamp, XattrBuffer, Xattrs,
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, Owner, OwnerKind,
+    OwnerNames, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMessage};
@@ -167,7 +167,7 @@ fn control_messages() -> Vec<Message> {
         Message::Note(NoteHead { id: [9; 16], len: 5 }),
         Message::NotePage(NotePage::new(b"hello")),
         Message::NoteKept,
-        Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
+        Message::Accept(Accept { lanes: 4, lists: true, doubts: None, owner_names: true }),
         Message::Decline(DeclineReason::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
         Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
@@ -185,6 +185,7 @@ fn control_messages() -> Vec<Message> {
             edited: 0,
             failed: 2,
             acls_lost: 1,
+            owners_by_number: 1,
             proven: Some(proven()),
         }),
         Message::Proving(Progress { entries: 5, bytes: 6 }),
@@ -291,8 +292,19 @@ fn ranges_with(
     let mut stream = Vec::new();
     for &(file_id, offset, len, step) in pieces {
         let entry = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
-        let header =
-            write(&mut head, &RangeHead { stamp: 0, file_id, offset, step, folder: path("a"), entry }, len as usize);
+        let header = write(
+            &mut head,
+            &RangeHead {
+                stamp: 0,
+                file_id,
+                offset,
+                step,
+                folder: path("a"),
+                entry,
+                owner_names: OwnerNames::default(),
+            },
+            len as usize,
+        );
         stream.extend(frame(header, &head));
     }
     stream.extend(FrameHeader::END.encode());
@@ -303,7 +315,15 @@ fn ranges_with(
 fn windows(pieces: &[(u64, &[(u32, u8)])], behind: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
     let mut head = HeadBuffer::default();
     let entry = entry("large", EntryKind::File { size: 9 << 20, link_id: None }, Xattrs::default());
-    let of = |file_id, offset, step| RangeHead { stamp: 0, file_id, offset, step, folder: path("a"), entry };
+    let of = |file_id, offset, step| RangeHead {
+        stamp: 0,
+        file_id,
+        offset,
+        step,
+        folder: path("a"),
+        entry,
+        owner_names: OwnerNames::default(),
+    };
     let mut stream = Vec::new();
     for (number, (offset, chunks)) in (0..).zip(pieces) {
         head.begin_chunks(number, &of(0, *offset, RangeStep::More));
@@ -321,7 +341,18 @@ fn packed_range() -> Vec<u8> {
     let mut head = HeadBuffer::default();
     let entry = entry("large", EntryKind::File { size: 9, link_id: None }, Xattrs::default());
     let step = RangeStep::Last { data_bytes: 9 };
-    let header = head.range(&RangeHead { stamp: 0, file_id: 0, offset: 0, step, folder: path("a"), entry }, 9);
+    let header = head.range(
+        &RangeHead {
+            stamp: 0,
+            file_id: 0,
+            offset: 0,
+            step,
+            folder: path("a"),
+            entry,
+            owner_names: OwnerNames::default(),
+        },
+        9,
+    );
     frame(FrameHeader { packed_len: 5, ..header }, &head)
 }
 
@@ -333,6 +364,8 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     head.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
     head.folder_with_attributes(path("aa/b"), &attributes(), xattrs.as_xattrs());
     head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
+    head.owner_names().push(Owner::new(OwnerKind::User, 1000).expect("a user"), "alice");
+    head.owner_names().push(Owner::new(OwnerKind::Group, 1000).expect("a group"), "EXAMPLE\\staff");
     head.entry(&entry("link", EntryKind::Symlink { target: b"../../elsewhere" }, Xattrs::default()));
     head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
     head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
@@ -351,7 +384,15 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let proven_batch = frame(proven.batch_header(7), &proven);
     let large = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
     let step = RangeStep::Last { data_bytes: 10 };
-    let range = RangeHead { stamp: 0, file_id: 0, offset: 5, step, folder: path("a"), entry: large };
+    let range = RangeHead {
+        stamp: 0,
+        file_id: 0,
+        offset: 5,
+        step,
+        folder: path("a"),
+        entry: large,
+        owner_names: OwnerNames::default(),
+    };
     let header = proven.proven_range(&range, 10, digest);
     let proven_range = frame(header, &proven);
     proven.begin_list(4);

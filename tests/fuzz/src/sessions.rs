@@ -7,7 +7,7 @@ use super::seeds::{entries_page, get, listing, planned_page, question};
 use ringway_model::{DeclineReason, NoteText, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, GetRefusal, Message, NoAnswer, PathCodes, Progress, Receipt,
+    Accept, Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, GetRefusal, Message, NoAnswer, PathCodes, Progress, Receipt,
     Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
@@ -169,7 +169,7 @@ impl SenderSeen {
                 self.authenticated = true;
                 self.reached = self.reached.max(2);
             }
-            Event::Accepted { lanes, lists, .. } => {
+            Event::Accepted(Accept { lanes, lists, .. }) => {
                 self.lists = lists;
                 assert!(self.offered && (1..=offer(false).lanes).contains(&lanes));
                 self.reached = self.reached.max(3);
@@ -451,7 +451,12 @@ impl ReceiverSeen {
                 Some(Question::Decide) if choice & 0xf0 == 0xe0 => machine.refuse_get(GetRefusal::NoShare),
                 Some(Question::Decide) => {
                     self.accepted = true;
-                    machine.accept(choice, choice & 0x40 != 0, (choice & 0x20 != 0).then(|| i64::from(choice)));
+                    machine.accept(Accept {
+                        lanes: choice,
+                        lists: choice & 0x40 != 0,
+                        doubts: (choice & 0x20 != 0).then(|| i64::from(choice)),
+                        owner_names: choice & 0x10 != 0,
+                    });
                 }
                 Some(Question::Receipt) => {
                     let proven = self.proves.then(proven);

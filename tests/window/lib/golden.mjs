@@ -10,7 +10,7 @@ import { OUT } from "./display.mjs";
 import { geometry, placeWindow } from "./drag.mjs";
 import { windowId } from "./webdriver.mjs";
 
-const KEPT = fileURLToPath(new URL("../golden", import.meta.url));
+export const KEPT = fileURLToPath(new URL("../golden", import.meta.url));
 const MADE_WITH = join(KEPT, "made-with.json");
 /**
  * If it is "write", pictures are written instead of compared. Look at them before committing
@@ -111,6 +111,9 @@ export async function looksAsKept(page, name) {
   await take();
   const [now, kept] = [join(OUT, `golden-${name}.png`), join(KEPT, `${name}.png`)];
   if (writes) {
+    // What the engine has not drawn is no picture of the view.
+    for (const until = Date.now() + PAINT_MS_MAX; isBlank(now) && Date.now() < until; await take()) await redrawn(page);
+    assert.ok(!isBlank(now), `${name} was not drawn, so it is not kept; see ${now}`);
     const made = capture("convert", [now, "-strip", `png24:${kept}`]);
     assert.equal(made.status, 0, made.err);
     return;
@@ -123,20 +126,29 @@ export async function looksAsKept(page, name) {
   for (const until = Date.now() + PAINT_MS_MAX; ; await take()) {
     last = difference(name, now, kept);
     if (!last || Date.now() > until) break;
-    if (!unpainted && Date.now() > until - PAINT_MS_MAX / 2 && colours(now) <= BLANK_COLOURS_MAX) {
-      // Where the engine has drawn nothing since a change of size, the next one has it draw.
+    if (!unpainted && Date.now() > until - PAINT_MS_MAX / 2 && isBlank(now)) {
       unpainted = `; ${name} was blank until the window had another size`;
       process.stdout.write(`${unpainted.slice(2)}\n`);
-      const { width, height } = geometry(await windowId(page.env));
-      await placeWindow(page, width, height + 1);
-      await placeWindow(page, width, height);
+      await redrawn(page);
     }
   }
   assert.equal(last, "", `${name} looks otherwise: ${last}, and RINGWAY_GOLDEN=write${unpainted}`);
 }
 
-/** How many colours a picture has. */
-const colours = (path) => Number(capture("identify", ["-format", "%k", path]).out.trim());
+/** Has the engine draw: where it has drawn nothing since a change of size, the next one helps. */
+async function redrawn(page) {
+  const { width, height } = geometry(await windowId(page.env));
+  await placeWindow(page, width, height + 1);
+  await placeWindow(page, width, height);
+}
+
+/** Whether a picture is of a window that was not drawn: black, or its background and a frame. */
+export function isBlank(path) {
+  const { out, err } = capture("identify", ["-format", "%k", path]);
+  const colours = Number(out.trim());
+  assert.ok(colours > 0, `${path}: ${err}`);
+  return colours <= BLANK_COLOURS_MAX;
+}
 
 /** A picture's average colour, which tells a wrong theme from a blank window. */
 const average = (path) => capture("convert", [path, "-resize", "1x1!", "-format", "%[hex:u.p{0,0}]", "info:"]).out.trim();

@@ -31,13 +31,13 @@ pub(crate) use get::GetArgs;
 use get::{GET_HELP, GET_USAGE};
 pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
-pub(crate) use moving::{LandingArgs, MovingArgs};
+pub(crate) use moving::{LandingArgs, MovingArgs, check_landing};
 use notes::NOTES_HELP;
 pub(crate) use notes::{NotesAction, NotesArgs};
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::{RuleArgs, SizeArg};
 use selection::SELECTION_HELP;
-pub(crate) use selection::{SelectionArgs, SelectionSources};
+pub(crate) use selection::{SelectionArgs, SelectionSources, check_patterns};
 use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
 pub(crate) use service::{
     AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,

@@ -24,6 +24,9 @@ pub(crate) enum Exit {
     NotAuthenticated = 5,
     /// SIGHUP ended it: its terminal was closed.
     HungUp = 129,
+    /// Whoever read what it prints has gone before all of it was printed, as with `| head`: what a
+    /// shell says of a program that SIGPIPE has killed.
+    NoReader = 141,
     /// SIGTERM ended it (128 and its number, as a shell says it of what a signal has killed).
     Terminated = 143,
 }
@@ -38,7 +41,8 @@ Exit status:
   4  declined by the other device
   5  not authenticated: unknown device, wrong code, or a changed key
   143  ended by SIGTERM; what has come is kept, and the same again goes on from there
-  129  the same by SIGHUP, as when its terminal is closed, unless nohup(1) keeps the signal away";
+  129  the same by SIGHUP, as when its terminal is closed, unless nohup(1) keeps the signal away
+  141  done, but whoever read what it prints had gone before the end, as with `| head`";
 
 /// How many lines of it hold for a copy: the heading and the statuses 0 to 3.
 pub(crate) const COPY_EXIT_LINES: usize = 5;

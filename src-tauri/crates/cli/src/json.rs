@@ -151,8 +151,8 @@ pub(crate) fn auth_failed(failed: &TurnedAway) -> Event<'_> {
 }
 
 /// `entry_failed`.
-pub(crate) fn entry_failed(id: TransferId, direction: Direction, failure: &Failure) -> Event<'_> {
-    Event::EntryFailed { id, failure: EntryFailure::new(failure, direction) }
+pub(crate) fn entry_failed(id: TransferId, direction: Direction, is_got: bool, failure: &Failure) -> Event<'_> {
+    Event::EntryFailed { id, failure: EntryFailure::new(failure, direction, is_got) }
 }
 
 /// `entry_kept`.

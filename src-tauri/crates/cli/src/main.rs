@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         // The output is incomplete, so a script must not take it for the whole result. The files
         // were transferred nevertheless.
         Exit::All if prints_its_result && output::is_incomplete() => Exit::Failed,
+        Exit::All if prints_its_result && output::is_closed() => Exit::NoReader,
         exit => exit,
     }
     .into()
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
 async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) -> Result<Exit> {
     let interrupts = || interrupts.unwrap_or_else(Interrupts::listen);
     interrupt::survive_file_size_limit()?;
+    args::check_patterns(std::env::args_os().skip(1))?;
     let command = match command {
         Command::Completions { shell } => return manual::completions(shell),
         Command::Man { dir } => return manual::man(dir.as_deref()),

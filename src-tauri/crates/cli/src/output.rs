@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
+use rustix::io::Errno;
 
 use crate::args::{ReportArgs, ReportingArgs};
 use crate::json::{self, Event};
@@ -54,6 +55,11 @@ static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 /// Nobody reads standard output any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
+/// Whether nobody reads standard output any more.
+pub(crate) fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
 /// Whether something that was to be read could not be printed.
 pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
@@ -66,7 +72,12 @@ pub(crate) fn is_incomplete() -> bool {
 /// The first time that standard output does not take a line for another reason.
 fn print_line(line: impl Display) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    match writeln!(output, "{line}").and_then(|()| output.flush()) {
+    // The standard library has put /dev/null in the place of one that was closed.
+    let printed = match ringway_engine::is_output_closed() {
+        true => Err(Errno::BADF.into()),
+        false => writeln!(output, "{line}").and_then(|()| output.flush()),
+    };
+    match printed {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             CLOSED.store(true, Ordering::Relaxed);
             Ok(())
@@ -140,7 +151,7 @@ impl Output {
 
     /// Whether nobody reads standard output any more, as far as that was seen.
     pub(crate) fn is_closed(&self) -> bool {
-        CLOSED.load(Ordering::Relaxed)
+        is_closed()
     }
 
     /// A line for people who may not miss it.

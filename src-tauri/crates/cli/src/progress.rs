@@ -193,7 +193,8 @@ impl<'a> View<'a> {
         let interruption = progress.interruption.filter(|_| self.bar.is_none());
         if let Some(waits) = interruption.filter(|_| !self.interrupted) {
             self.interrupted = true;
-            let says = waits.says(self.transfer.direction(), peer_name(self.transfer).as_deref());
+            let says =
+                waits.says(self.transfer.direction(), self.transfer.is_got(), peer_name(self.transfer).as_deref());
             self.out.say(format_args!("{}: {}", title(self.transfer), says.what()));
         } else if begun && std::mem::take(&mut self.interrupted) {
             self.out.say(format_args!("{}: Connected again. Resuming", title(self.transfer)));
@@ -231,7 +232,7 @@ fn message(transfer: &Transfer, progress: &Progress) -> String {
         Stage::Running => figures(progress),
         Stage::Verifying => format!("read back {}", figures(progress)),
         _ => {
-            let says = progress.says(transfer.direction(), peer_name(transfer).as_deref());
+            let says = progress.says(transfer.direction(), transfer.is_got(), peer_name(transfer).as_deref());
             says.map(|says| says.what()).unwrap_or_default()
         }
     }
@@ -341,7 +342,7 @@ pub(crate) fn tell_end(
     dry_run: bool,
 ) -> bool {
     for failure in &report.failures {
-        out.event(&json::entry_failed(transfer.id(), transfer.direction(), failure));
+        out.event(&json::entry_failed(transfer.id(), transfer.direction(), transfer.is_got(), failure));
     }
     for edit in &report.edits {
         out.event(&json::entry_kept(transfer.id(), edit));
@@ -406,7 +407,7 @@ fn name_failures(transfer: &Transfer, report: &Report, out: &Output) {
     let peer = peer_name(transfer);
     let shown = if out.is_verbose() { report.failures.len() } else { report.failures.len().min(FAILURES_SHOWN) };
     for failure in &report.failures[..shown] {
-        out.warn(words::failure(failure, transfer.direction(), peer.as_deref()));
+        out.warn(words::failure(failure, transfer.direction(), transfer.is_got(), peer.as_deref()));
     }
     let unnamed = report.counts.failed.saturating_sub(shown as u64);
     if unnamed > 0 && shown < report.failures.len() {
@@ -456,6 +457,11 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     line.push_str(&left_out(report));
     if report.counts.acls_lost > 0 {
         line.push_str(&format!(" {} left without access control lists.", were(report.counts.acls_lost, "item")));
+    }
+    if report.counts.owners_by_number > 0 {
+        let there = if direction == Direction::Sending { "there" } else { "here" };
+        let items = were(report.counts.owners_by_number, "item");
+        line.push_str(&format!(" {items} given an owner or group by number, because nobody has the name {there}."));
     }
     if report.counts.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.counts.failed)));
@@ -655,6 +661,7 @@ mod tests {
                 edited: 2,
                 excluded: 4,
                 acls_lost: 5,
+                owners_by_number: 6,
                 failed: 3,
             },
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
@@ -688,7 +695,8 @@ mod tests {
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
              2 files were edited there and kept. 4 entries left out, as asked. \
-             5 items were left without access control lists. 3 FAILED."
+             5 items were left without access control lists. 6 items were given an owner or group by number, because \
+             nobody has the name there. 3 FAILED."
         );
     }
 }

@@ -186,13 +186,14 @@ pub(crate) fn secret(error: SecretError) -> Words {
 }
 
 /// One entry that did not make it: `path: why`. The other device is named where its name is known.
-pub(crate) fn failure(failure: &Failure, direction: Direction, peer: Option<&str>) -> String {
-    format!("{}: {}", for_terminal(&failure.path), reason(failure, direction, peer))
+/// `is_got` where the receiving device has asked for it.
+pub(crate) fn failure(failure: &Failure, direction: Direction, is_got: bool, peer: Option<&str>) -> String {
+    format!("{}: {}", for_terminal(&failure.path), reason(failure, direction, is_got, peer))
 }
 
 /// Why one entry did not make it; its path is the subject.
-fn reason(failure: &Failure, direction: Direction, peer: Option<&str>) -> String {
-    let says = sentences::failure(failure, direction).of_peer(peer);
+fn reason(failure: &Failure, direction: Direction, is_got: bool, peer: Option<&str>) -> String {
+    let says = sentences::failure(failure, direction, is_got).of_peer(peer);
     match says.in_terminal() {
         Some(next) => format!("{} ({next})", says.what()),
         None => says.what(),
@@ -211,12 +212,12 @@ pub(crate) fn edit(edit: &Edit, direction: Direction) -> String {
 }
 
 /// The same as `--json` has it: of an error of the system's, only what the system calls it.
-pub(crate) fn failure_reason(failure: &Failure, direction: Direction) -> String {
+pub(crate) fn failure_reason(failure: &Failure, direction: Direction, is_got: bool) -> String {
     match failure.reason {
         FailureReason::Os { errno } | FailureReason::CutShort { errno } => {
             os(&io::Error::from_raw_os_error(errno).into())
         }
-        _ => reason(failure, direction, None),
+        _ => reason(failure, direction, is_got, None),
     }
 }
 
@@ -305,7 +306,7 @@ mod tests {
         for reason in samples::FAILURE_REASONS {
             for operation in samples::OPERATIONS {
                 let failed = Failure { path: "a\nb".into(), side: Side::There, operation, reason };
-                let said = failure(&failed, Direction::Sending, None);
+                let said = failure(&failed, Direction::Sending, false, None);
                 assert!(said.starts_with("a\\nb: ") && said.len() > 15, "{said}");
             }
         }
@@ -315,14 +316,17 @@ mod tests {
             operation: Operation::Open,
             reason: FailureReason::Os { errno: 13 },
         };
-        assert_eq!(failure(&failed, Direction::Sending, None), "secret: could not be opened here: Permission denied");
-        assert_eq!(failure(&failed, Direction::Copying, None), "secret: could not be opened: Permission denied");
-        assert_eq!(failure_reason(&failed, Direction::Sending), "Permission denied");
+        assert_eq!(
+            failure(&failed, Direction::Sending, false, None),
+            "secret: could not be opened here: Permission denied"
+        );
+        assert_eq!(failure(&failed, Direction::Copying, false, None), "secret: could not be opened: Permission denied");
+        assert_eq!(failure_reason(&failed, Direction::Sending, false), "Permission denied");
         let differs = Failure { reason: FailureReason::Differs, ..failed.clone() };
-        assert!(!failure_reason(&differs, Direction::Copying).contains("removed"), "a copy removes nothing");
+        assert!(!failure_reason(&differs, Direction::Copying, false).contains("removed"), "a copy removes nothing");
         let cut_short = |errno| Failure { reason: FailureReason::CutShort { errno }, ..failed.clone() };
-        assert!(failure(&cut_short(125), Direction::Copying, None).ends_with("is incomplete: copy it again"));
-        assert!(failure(&cut_short(28), Direction::Copying, None).contains("(No space left on device)"));
+        assert!(failure(&cut_short(125), Direction::Copying, false, None).ends_with("is incomplete: copy it again"));
+        assert!(failure(&cut_short(28), Direction::Copying, false, None).contains("(No space left on device)"));
     }
 
     #[test]

@@ -15,10 +15,14 @@ const OWNER_BITS: u32 = 0o7000;
 /// folder, whoever owns it.
 const SET_ID_BITS: u32 = 0o6000;
 
+/// What the owning group may do.
+const GROUP_BITS: u32 = 0o070;
+const GROUP_SHIFT: u32 = 3;
+
 /// Permissions of files and folders that do not have their final owner yet.
 pub(crate) const PRIVATE: u32 = 0o700;
 
-/// What a copy could not keep. cp -a does not report it either.
+/// What a copy could not keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Lost {
     /// Entries with another owner or group than the source.
@@ -54,9 +58,10 @@ pub(crate) fn of_file(
     let (source, target) = (source.as_fd(), target.as_fd());
     let mut lost = Lost::default();
     let with_xattrs = sys::has_xattrs(source)?;
+    let mut mode = metadata.mode;
     if fresh == Fresh::Unknown {
         let now = sys::metadata_of(target)?;
-        let mode = owner_of_open(target, &now, metadata, &mut lost)?;
+        mode = owner_of_open(target, &now, metadata, &mut lost)?;
         if strip_acl {
             sys::remove_acl(target)?;
         }
@@ -67,7 +72,7 @@ pub(crate) fn of_file(
         }
     }
     if with_xattrs {
-        lost += xattrs(sys::copy_xattrs(source, target)?);
+        lost += xattrs_of_open(source, target, mode)?;
     }
     sys::set_times_both(target, metadata.atime, metadata.mtime)?;
     Ok(lost)
@@ -86,7 +91,7 @@ pub(crate) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::
     }
     sys::set_mode(target, mode)?;
     if sys::has_xattrs(source)? {
-        lost += xattrs(sys::copy_xattrs(source, target)?);
+        lost += xattrs_of_open(source, target, mode)?;
     }
     sys::set_times_both(target, metadata.atime, metadata.mtime)?;
     Ok(lost)
@@ -133,7 +138,11 @@ pub(crate) fn of_name(
             dir.set_mode(name, mode)?;
         }
     }
-    lost += xattrs(sys::copy_xattrs_at(source.0, source.1, dir, name)?);
+    let copied = sys::copy_xattrs_at(source.0, source.1, dir, name)?;
+    if let Some(group) = copied.group_of_lost_list {
+        dir.set_mode(name, without_list(mode, group))?;
+    }
+    lost += xattrs(copied);
     dir.set_times_both(name, metadata.atime, metadata.mtime)?;
     Ok(lost)
 }
@@ -175,6 +184,20 @@ fn not_permitted(error: &io::Error) -> bool {
         Errno::from_io_error(error),
         Some(Errno::PERM | Errno::ACCESS | Errno::INVAL | Errno::OVERFLOW | Errno::NOSYS | Errno::OPNOTSUPP)
     )
+}
+
+/// Copies extended attributes to an open file that has `mode`. Where its list is lost, the owning
+/// group gets what the list gave it, and not the list's mask.
+fn xattrs_of_open(source: impl AsFd, target: impl AsFd, mode: u32) -> io::Result<Lost> {
+    let copied = sys::copy_xattrs(source, &target)?;
+    if let Some(group) = copied.group_of_lost_list {
+        sys::set_mode(&target, without_list(mode, group))?;
+    }
+    Ok(xattrs(copied))
+}
+
+fn without_list(mode: u32, group: u32) -> u32 {
+    mode & (!GROUP_BITS | group << GROUP_SHIFT)
 }
 
 fn xattrs(copied: XattrsCopied) -> Lost {

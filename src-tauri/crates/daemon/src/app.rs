@@ -241,6 +241,8 @@ impl App {
         self.cancel_copies(|_| true);
         let _ = tokio::time::timeout(COPIES_END_MAX, self.transfers.all_ended(is_copy)).await;
         let left = self.transfers.running();
+        // The program ends before they do.
+        self.transfers.running_of(|_| true).iter().for_each(Transfer::note_left);
         self.receiving.stop(left == 0).await;
         left
     }

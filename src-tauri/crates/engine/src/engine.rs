@@ -14,8 +14,8 @@ use ringway_link::lane;
 use ringway_link::tls::Tls;
 use ringway_model::{
     AuthError, Capabilities, Device, DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath,
-    LookAlike, PairingRequest, Past, PastDetails, PastQuery, Selection, Settings, Source, SyncIoReason, ThisDevice,
-    TlsMode, TlsPath, TransferId, Unfinished,
+    LookAlike, PairingRequest, Past, PastDetails, PastQuery, Settings, Source, SyncIoReason, ThisDevice, TlsMode,
+    TlsPath, TransferId, Unfinished,
 };
 use ringway_sys::dir::Dir;
 use ringway_tree::random;
@@ -50,16 +50,13 @@ pub struct Engine {
     listeners: Arc<Listeners>,
 }
 
-/// What is remembered of a get, to get it again; none where it has options that are not.
+/// What is remembered of a get, to get it again; none where it has a selection that is not.
 fn remembered(request: &GetRequest) -> Option<Reget> {
-    let accept = &request.accept;
-    let is_plain = !accept.keep_owner && !accept.keep_setuid && !accept.keep_acls && !accept.widen_modes;
-    let is_whole = request.selection == Selection::default();
-    (is_plain && is_whole).then(|| Reget {
+    is_remembered(&request.selection).then(|| Reget {
         paths: request.paths.clone(),
+        selection: request.selection.clone(),
         destination: request.destination.clone(),
-        on_conflict: accept.on_conflict,
-        into_home: accept.into_home,
+        landing: (&request.accept).into(),
         verify: request.verify,
     })
 }
@@ -321,6 +318,14 @@ impl Engine {
     /// The store cannot be read.
     pub fn past_got(&self, id: TransferId) -> Result<Option<Remembered>, Fault> {
         self.shared.store.past_got(id)
+    }
+
+    /// What this machine got last, whether all of it is remembered or not.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn last_got(&self) -> Result<Option<Remembered>, Fault> {
+        self.shared.store.last_got()
     }
 
     /// Forgets what the history has of a transfer that has ended; false if it has nothing.

@@ -27,7 +27,7 @@ use ringway_model::{
 use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::send::Outgoing;
-use ringway_wire::control::{Cancel, GetRefusal, InShare, Offer, Receipt, Refusal};
+use ringway_wire::control::{Accept, Cancel, GetRefusal, InShare, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{Event, HandedOver};
 use tokio::runtime::Handle;
@@ -153,10 +153,10 @@ impl Job<'_> {
                 event = session.next() => match event? {
                     // A receiver that was disconnected during the pause learns of the pause now,
                     // before any bytes move.
-                    Some(Event::Accepted { .. }) if self.transfer.is_paused() => {
+                    Some(Event::Accepted(_)) if self.transfer.is_paused() => {
                         return Err(Fault::Paused { by: Side::Here });
                     }
-                    Some(Event::Accepted { lanes: lanes_max, lists, doubts }) => {
+                    Some(Event::Accepted(Accept { lanes: lanes_max, lists, doubts, owner_names })) => {
                         if lists {
                             self.outgoing.list();
                         }
@@ -164,6 +164,9 @@ impl Job<'_> {
                         self.outgoing.answered_yes();
                         if let Some(from) = doubts {
                             self.outgoing.compare(from);
+                        }
+                        if owner_names {
+                            self.outgoing.name_owners().map_err(|error| Fault::path("", Operation::Read, error))?;
                         }
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
@@ -376,6 +379,10 @@ impl Job<'_> {
                 return Ok(Some(receipt));
             }
             Event::Declined(decline) => return Err(Fault::Declined(decline)),
+            // What is taken back while it is sent is told apart from what was never shared.
+            Event::GetRefused(GetRefusal::NoShare) if figures.has_begun() => {
+                return Err(Fault::NoLongerShared { by: Side::There });
+            }
             Event::GetRefused(refusal) => return Err(self.not_in_share(refusal)),
             Event::Cancelled(cancel) => return Err(decode_cancel(cancel)),
             // It was forgotten there since it was let in.

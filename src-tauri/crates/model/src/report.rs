@@ -48,6 +48,9 @@ pub struct Counts {
     /// did not ask for lists, or its filesystem or system could not keep them. Of a copy, see
     /// `attributes_lost` in the copy's report.
     pub acls_lost: u64,
+    /// Of what was sent to a receiver that keeps owners: entries whose user or group has a name
+    /// that the receiver does not know. They belong to the user or group with the sender's number.
+    pub owners_by_number: u64,
     /// Entries that failed, both ends together.
     pub failed: u64,
 }

@@ -103,14 +103,27 @@ fn fault_choice(fault: &Fault) -> Value {
             let name = json!(direction).as_str().unwrap().to_owned();
             all[name] = json!({ "what": what, "next": next });
         }
+        let (what, next) = fault.says_of_get(direction).keys();
+        if fault.says_of(direction).keys() != (what.clone(), next.clone()) {
+            all[format!("got_{}", json!(direction).as_str().unwrap())] = json!({ "what": what, "next": next });
+        }
     }
     all
 }
 
+/// Every direction, of what was sent and of what was asked for. Nobody asks for a copy.
+const WAYS: [(Direction, bool); 5] = [
+    (Direction::Sending, false),
+    (Direction::Receiving, false),
+    (Direction::Copying, false),
+    (Direction::Sending, true),
+    (Direction::Receiving, true),
+];
+
 /// Every reason at both ends, of transfers and copies.
-fn failures() -> impl Iterator<Item = (Failure, Direction)> {
+fn failures() -> impl Iterator<Item = (Failure, Direction, bool)> {
     let all = samples::failures(&"a".into());
-    all.into_iter().flat_map(|failure| DIRECTIONS.map(|direction| (failure.clone(), direction)))
+    all.into_iter().flat_map(|failure| WAYS.map(|(direction, is_got)| (failure.clone(), direction, is_got)))
 }
 
 fn progress(stage: Stage) -> Progress {
@@ -172,9 +185,9 @@ fn stages() -> Vec<Progress> {
 }
 
 /// The rows of a stage, and of the reason that stands inside the sentence.
-fn stage_choice(progress: &Progress, direction: Direction) -> Value {
-    let says = progress.says(direction, Some(NAME)).expect("it has not ended");
-    let mut all = choice(json!({ "progress": progress, "direction": direction }), &says);
+fn stage_choice(progress: &Progress, direction: Direction, is_got: bool) -> Value {
+    let says = progress.says(direction, is_got, Some(NAME)).expect("it has not ended");
+    let mut all = choice(json!({ "progress": progress, "direction": direction, "got": is_got }), &says);
     if all["what"].as_str().is_some_and(|key| key.starts_with("wait.trying")) {
         let why = progress.interruption.and_then(|interruption| sentences::outage(interruption.why));
         all["why"] = json!(why.expect("another attempt has a reason").keys().0);
@@ -198,11 +211,13 @@ fn choices() -> Value {
         DIRECTIONS.map(|direction| choice(json!({ "by": by, "direction": direction }), &by.says(direction)))
     });
     let stages = stages();
-    let stages = stages.iter().flat_map(|progress| DIRECTIONS.map(|direction| stage_choice(progress, direction)));
+    let stages =
+        stages.iter().flat_map(|progress| WAYS.map(|(direction, is_got)| stage_choice(progress, direction, is_got)));
     json!({
         "faults": samples::faults(NAME).iter().map(fault_choice).collect::<Vec<_>>(),
-        "failures": failures().map(|(failure, direction)| {
-            choice(json!({ "failure": failure, "direction": direction }), &sentences::failure(&failure, direction))
+        "failures": failures().map(|(failure, direction, is_got)| {
+            let of = json!({ "failure": failure, "direction": direction, "got": is_got });
+            choice(of, &sentences::failure(&failure, direction, is_got))
         }).collect::<Vec<_>>(),
         "copy_steps": copy_failures().iter().map(|failure| {
             json!({ "of": failure, "next": sentences::copy_step(failure).keys().1 })
@@ -274,7 +289,7 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
         DIRECTIONS.into_iter().for_each(|direction| take(fault.says_of(direction)));
         DIRECTIONS.into_iter().for_each(|direction| take(fault.says_of_get(direction)));
     }
-    failures().for_each(|(failure, direction)| take(sentences::failure(&failure, direction)));
+    failures().for_each(|(failure, direction, is_got)| take(sentences::failure(&failure, direction, is_got)));
     copy_failures().iter().for_each(|failure| take(sentences::copy_step(failure)));
     USER_TLS_REASONS.into_iter().for_each(|reason| take(sentences::user_tls(reason)));
     SYNC_IO_REASONS.into_iter().for_each(|reason| take(sentences::sync_io(reason)));
@@ -282,7 +297,7 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
         DIRECTIONS.into_iter().for_each(|direction| take(by.says(direction)));
     }
     for progress in stages() {
-        DIRECTIONS.into_iter().filter_map(|direction| progress.says(direction, None)).for_each(&mut take);
+        WAYS.into_iter().filter_map(|(direction, is_got)| progress.says(direction, is_got, None)).for_each(&mut take);
     }
     samples::outages().into_iter().filter_map(sentences::outage).for_each(&mut take);
     pairing().iter().for_each(|(why, left)| take(sentences::pairing_failed(why, NAME, *left)));

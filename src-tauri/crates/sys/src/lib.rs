@@ -19,4 +19,4 @@ pub use fs::{advice, attributes, confine, contents, dir, mounts, space, sparse};
 use io::ring;
 pub use io::{file_io, stream};
 pub use net::{ktls, resolve, socket};
-pub use process::{heap, instructions, thread, users};
+pub use process::{heap, instructions, output, thread, users};

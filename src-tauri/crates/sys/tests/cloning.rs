@@ -101,7 +101,7 @@ fn every_namespace_is_copied() {
         assert!(has_xattrs(&from).unwrap());
         set(&to, "user.other", b"stays").unwrap();
         let count = names.len() as u32;
-        assert_eq!(copy_xattrs(&from, &to).unwrap(), XattrsCopied { set: count, lost: 0 });
+        assert_eq!(copy_xattrs(&from, &to).unwrap(), XattrsCopied { set: count, lost: 0, group_of_lost_list: None });
         for name in names {
             assert_eq!(value(&to, name), value(&from, name), "{name}");
         }
@@ -122,11 +122,11 @@ fn attributes_that_a_user_may_not_set_count_as_lost() {
     // The destination belongs to root. Writing attributes needs write permission (xattr(7)), and an
     // open descriptor alone does not give it.
     let copied = without_privileges(|| copy_xattrs(&from, &to)).unwrap();
-    assert_eq!(copied, XattrsCopied { set: 0, lost: 1 });
+    assert_eq!(copied, XattrsCopied { set: 0, lost: 1, group_of_lost_list: None });
     assert!(!has_xattrs(&to).unwrap());
     // This filesystem has no such attributes.
     let without = File::open("/proc/version").unwrap();
-    assert_eq!(copy_xattrs(&from, &without).unwrap(), XattrsCopied { set: 0, lost: 1 });
+    assert_eq!(copy_xattrs(&from, &without).unwrap(), XattrsCopied { set: 0, lost: 1, group_of_lost_list: None });
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn attributes_of_read_only_files_can_be_set() {
         }
         for mode in [0o444, 0o000, 0o4500] {
             set_mode(&to, mode).unwrap();
-            assert_eq!(copy_xattrs(&from, &to).unwrap(), XattrsCopied { set: 1, lost: 0 });
+            assert_eq!(copy_xattrs(&from, &to).unwrap(), XattrsCopied { set: 1, lost: 0, group_of_lost_list: None });
             assert_eq!(metadata_of(&to).unwrap().mode, mode);
         }
         set_mode(&to, 0o600).unwrap();
@@ -161,7 +161,9 @@ fn a_too_long_value_is_lost_and_a_full_filesystem_is_an_error() {
     }
     match set(&to, "user.probe", &pattern(1, 60_000)) {
         Ok(()) => skipped(TEST, "this ext4 takes long attributes"),
-        Err(_) => assert_eq!(copy_xattrs(&from, &to).unwrap(), XattrsCopied { set: 0, lost: 1 }),
+        Err(_) => {
+            assert_eq!(copy_xattrs(&from, &to).unwrap(), XattrsCopied { set: 0, lost: 1, group_of_lost_list: None })
+        }
     }
     with_own_mounts(TEST, || {
         let small = tempfile::tempdir().unwrap();
@@ -204,7 +206,10 @@ fn attributes_of_links_and_nodes_are_copied() {
             continue;
         }
         let copied = copy_xattrs_at(&here, from.as_bytes(), &here, to.as_bytes()).unwrap();
-        assert_eq!((copied, trusted(&to).unwrap()), (XattrsCopied { set: 1, lost: 0 }, kind.as_bytes().to_vec()));
+        assert_eq!(
+            (copied, trusted(&to).unwrap()),
+            (XattrsCopied { set: 1, lost: 0, group_of_lost_list: None }, kind.as_bytes().to_vec())
+        );
     }
     assert!(trusted("to").is_err(), "a link was followed");
     for (from, to) in [("missing", "to-link"), ("../x", "to"), ("", "to"), ("from", "a/b")] {

@@ -121,6 +121,21 @@ pub trait Disk: Send + Sync {
         attributes::set_owner_fd(fd, uid, gid)
     }
 
+    /// Sets the group of an open file.
+    fn set_group(&self, fd: BorrowedFd<'_>, gid: u32) -> io::Result<()> {
+        attributes::set_group_fd(fd, gid)
+    }
+
+    /// Removes the access control list of an open file or folder, if it has one.
+    fn remove_acl(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        attributes::remove_acl(fd)
+    }
+
+    /// Removes the one that a folder passes on, if it has one.
+    fn remove_default_acl(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        attributes::remove_default_acl(fd)
+    }
+
     /// Sets an extended attribute of an open file or folder.
     fn set_xattr(&self, fd: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> io::Result<()> {
         attributes::set_xattr(fd, name, value)

@@ -31,3 +31,14 @@ pub const BROUGHT_NAMES_MAX: usize = 10_000;
 /// Time for the listing of an offer that waits, and for comparing it with a folder. Of what takes
 /// longer, a person sees "at least".
 pub const LISTING_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The longest time that one lookup in the databases of users and groups may take: a directory
+/// server answers within it, or its client's own timeout is still far.
+pub(crate) const OWNER_LOOKUP_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// The time for all lookups of a session together. 40,000 users at a millisecond each fit in it.
+/// What is not looked up keeps its number.
+pub(crate) const OWNER_LOOKUPS_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes of the names of users and groups that a sender keeps.
+pub(crate) const OWNER_NAMES_BYTES_MAX: usize = 4 * 1024 * 1024;

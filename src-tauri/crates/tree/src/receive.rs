@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringway_model::{Fault, OnConflict, Operation};
 use ringway_sys::file_io::FileIo;
-use ringway_wire::control::{Progress, Receipt, Totals};
+use ringway_wire::control::{Accept, Progress, Receipt, Totals};
 use ringway_wire::lane::Counts;
 
 use crate::bulk::LaneSource;
@@ -49,6 +49,7 @@ use lane::Worker;
 use lane::large_files::Accounts;
 use merge::attributes::AttributePolicy;
 use merge::case_folding::Folding;
+use merge::owners::OwnerMap;
 use merge::policy::MergePolicy;
 use merge::top_names::TopNames;
 use root::Root;
@@ -67,14 +68,7 @@ pub use protected::own_folders::OwnFolders;
 pub use received_before::Brought;
 pub use results::Results;
 pub use staging::read_only_folders::{close_folders, restore_all};
-pub use staging::unfinished::{discard, is_attempt, reads_as_own, unfinished};
-
-/// What names of ours begin with; a peer's top-level name may not.
-const OWN_PREFIX: &[u8] = b".ringway-";
-
-/// Hex digits of the transfer's id in the staging folder's name: enough to be unique, short enough
-/// to be read.
-const STAGING_ID_DIGITS: usize = 16;
+pub use staging::unfinished::{discard, is_attempt, unfinished};
 
 /// Mode of folders while they are filled: nobody else looks into what is not whole.
 const FILLING_FOLDER_MODE: u32 = 0o700;
@@ -174,6 +168,8 @@ impl Incoming {
         let mark = u64::from_le_bytes(crate::random()?);
         // What is read elsewhere is read before that cannot be done any more.
         let proof = options.prove.then(|| Proof::read_by(root.disk().readers(root.dev)));
+        let is_mapped = options.owners_by_name && (options.keep_owner || options.keep_acls);
+        let owners = if is_mapped { OwnerMap::by_name().map_err(at(Operation::Create))? } else { OwnerMap::default() };
         confine(&root.dir).map_err(at(Operation::Create))?;
         let staging = Staging::begin(&root, &options, mark)?;
         let openings = Openings::new(
@@ -190,10 +186,12 @@ impl Incoming {
         let quota = Arc::new(Quota::new(options.allowance));
         let attributes = AttributePolicy {
             keep_owner: options.keep_owner,
+            owners,
             keep_setuid: options.keep_setuid,
             keep_acls: options.keep_acls,
             acls_lost: AtomicU64::new(0),
             widen_modes: options.widen_modes,
+            passes_list: staging.inherits.list.is_some(),
             files_masked: staging.files_masked,
             root: Arc::clone(&root),
             quota: Arc::clone(&quota),
@@ -241,6 +239,12 @@ impl Incoming {
         self.staging.kept.doubts().filter(|_| self.lists())
     }
 
+    /// On which terms its offer is accepted, with at most so many lanes.
+    pub fn accepted(&self, lanes: u8) -> Accept {
+        let owner_names = self.policy.attributes.owners.is_by_name();
+        Accept { lanes, lists: self.lists(), doubts: self.doubts(), owner_names }
+    }
+
     /// Its results so far.
     pub fn results(&self) -> &Results {
         &self.results
@@ -249,6 +253,11 @@ impl Incoming {
     /// Entries that did not get their access control list so far.
     pub fn acls_lost(&self) -> u64 {
         self.policy.attributes.acls_lost.load(Ordering::Relaxed)
+    }
+
+    /// Entries so far whose user or group has a name that nobody has here.
+    pub fn owners_by_number(&self) -> u64 {
+        self.policy.attributes.owners.by_number()
     }
 
     /// What is to be read back, and how far that is; none before it begins.

@@ -3,6 +3,7 @@
 mod attributes;
 mod lane;
 mod links;
+mod owner_names;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ use crate::filesystem::selection::Filter;
 use crate::limits::NAMED_BYTES_MAX;
 use lane::Lane;
 use lane::delta_decision::Worth;
+use owner_names::OwnerTable;
 use queue::Queue;
 use walk::roots::{self, Root};
 use walk::{Scope, beneath, gather, listing};
@@ -71,6 +73,8 @@ struct Shared {
     doubts: OnceLock<i64>,
     /// Folders that are passed over.
     hides: OnceLock<Hides>,
+    /// Names of users and groups, if the receiver wants them.
+    owner_names: OnceLock<OwnerTable>,
     lanes: AtomicU64,
     /// Decides whether large files that have changed are sent in chunks.
     worth: Worth,
@@ -261,6 +265,17 @@ impl Outgoing {
     /// written. To be called before any lane runs.
     pub fn prove(&self) {
         self.shared.proves.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes lanes tell the names of users and groups. To be called before any lane runs, and not
+    /// on a confined thread.
+    ///
+    /// # Errors
+    /// The thread that looks them up could not be started.
+    pub fn name_owners(&self) -> io::Result<()> {
+        // It is set once.
+        let _ = self.shared.owner_names.set(OwnerTable::open()?);
+        Ok(())
     }
 
     /// Makes lanes list files that were changed in this second or later with digests of their

@@ -156,6 +156,9 @@ pub struct Accept {
     /// and time alone that it has them, so lists include their digests. `None` if there are no
     /// lists, or if all existing files are believed.
     pub doubts: Option<i64>,
+    /// Whether the receiver wants the names of users and groups, to give files to those of the same
+    /// names.
+    pub owner_names: bool,
 }
 
 /// The files of a list, or the chunks of a window, that the receiver wants.
@@ -324,6 +327,9 @@ pub struct Receipt {
     pub failed: u64,
     /// Entries that did not get their access control list.
     pub acls_lost: u64,
+    /// Entries whose user or group has a name that the receiver does not know: they have the
+    /// sender's number.
+    pub owners_by_number: u64,
     /// The proof, if one was requested.
     pub proven: Option<Proven>,
 }

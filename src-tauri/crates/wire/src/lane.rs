@@ -7,6 +7,8 @@ mod digest;
 mod entry;
 mod head;
 mod listed;
+mod owner;
+mod owner_names;
 mod range;
 mod xattrs;
 
@@ -22,6 +24,8 @@ pub use digest::{DIGEST_LEN, Digest};
 pub use entry::{Attributes, Entry, EntryKind};
 pub use head::{HeadBuffer, ITEM_LEN_MAX};
 pub use listed::FileList;
+pub use owner::{Owner, OwnerKind};
+pub use owner_names::{OwnerNames, OwnerNamesBuffer, is_owner_name, owners_of};
 pub use range::{RangeHead, RangeStep};
 pub use xattrs::{XattrBuffer, Xattrs};
 

@@ -140,6 +140,18 @@ pub const XATTR_COUNT_MAX: usize = 256;
 /// a handful.
 pub const ACL_ENTRIES_MAX: usize = 128;
 
+/// The name of a user or group. Linux allows 32 bytes; directories such as Active Directory have
+/// longer ones.
+pub const OWNER_NAME_MAX: usize = 256;
+
+/// Names of users and groups in one head: several times what two entries with the longest access
+/// control lists bring.
+pub const OWNER_NAMES_PER_HEAD_MAX: usize = 1024;
+
+/// Users and groups whose names one session may tell: as many as the largest universities have. The
+/// receiver keeps two numbers of each: 2 MiB at most.
+pub const OWNERS_NAMED_MAX: usize = 1 << 17;
+
 /// Files in ranges at the same time, on all lanes together; each takes a descriptor at the
 /// receiver. This is enough for the files that 16 lanes send, and for those of which a piece is
 /// still under way on a slow lane, whose connection buffers about 6 pieces.

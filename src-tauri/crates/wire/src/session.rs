@@ -16,8 +16,8 @@ use ringway_model::{DeclineReason, NoteText};
 
 use crate::ProtocolError;
 use crate::control::{
-    Answer, Cancel, EntryFailed, EntryKept, Get, GetRefusal, Greeting, Message, NoteId, Offer, PathCodes, Progress,
-    Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
+    Accept, Answer, Cancel, EntryFailed, EntryKept, Get, GetRefusal, Greeting, Message, NoteId, Offer, PathCodes,
+    Progress, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PING_AFTER_MS, SILENCE_MAX_MS};
@@ -130,15 +130,8 @@ pub enum Event {
         /// Lanes that have sent their end.
         lanes: u8,
     },
-    /// Source: the offer was accepted.
-    Accepted {
-        /// Lanes to open.
-        lanes: u8,
-        /// Files are to be listed, and those that are wanted are to be sent.
-        lists: bool,
-        /// Files changed in this second or later are to be listed with digests.
-        doubts: Option<i64>,
-    },
+    /// Source: the offer was accepted on these terms.
+    Accepted(Accept),
     /// Source: the page of the listing is on its way: the next one may be given.
     ListingTaken,
     /// Source: the offer waits in the receiver's queue, at this place.

@@ -13,7 +13,8 @@ use ringway_wire::control::{
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
     Attributes, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader,
-    FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Timestamp, XattrBuffer,
+    FrameKind, HEADER_LEN, HeadBuffer, Item, Owner, OwnerKind, OwnerNames, OwnerNamesBuffer, RangeHead, RangeStep,
+    Timestamp, XattrBuffer,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
@@ -154,8 +155,8 @@ fn message() -> impl Strategy<Value = Message> {
         (1..=u32::MAX).prop_map(|place| Message::Queued(place.try_into().unwrap())),
         failed,
         totals().prop_map(Message::Totals),
-        (1..=16u8, any::<Option<Option<i64>>>()).prop_map(|(lanes, lists)| {
-            Message::Accept(Accept { lanes, lists: lists.is_some(), doubts: lists.flatten() })
+        (1..=16u8, any::<Option<Option<i64>>>(), any::<bool>()).prop_map(|(lanes, lists, owner_names)| {
+            Message::Accept(Accept { lanes, lists: lists.is_some(), doubts: lists.flatten(), owner_names })
         }),
         wanted().prop_map(Message::Wanted),
         shortage().prop_map(|shortage| Message::Decline(DeclineReason::NoRoom(shortage))),
@@ -188,6 +189,7 @@ fn message() -> impl Strategy<Value = Message> {
                     edited,
                     failed,
                     acls_lost: unchanged,
+                    owners_by_number: skipped,
                     proven,
                 })
             }),
@@ -527,8 +529,15 @@ fn a_proven_list_has_a_digest_for_each_file() {
 #[test]
 fn a_proven_range_has_one_digest_and_a_plain_one_none() {
     let mut head = HeadBuffer::default();
-    let range =
-        RangeHead { stamp: 0, file_id: 1, offset: 5, step: RangeStep::More, folder: RelPath::ROOT, entry: file(100) };
+    let range = RangeHead {
+        stamp: 0,
+        file_id: 1,
+        offset: 5,
+        step: RangeStep::More,
+        folder: RelPath::ROOT,
+        entry: file(100),
+        owner_names: OwnerNames::default(),
+    };
     let header = head.proven_range(&range, 20, Digest([9; DIGEST_LEN]));
     assert_eq!(header.head_len as usize, head.as_bytes().len());
     assert_eq!(RangeHead::parse_proven(&header, head.as_bytes()), Ok((range, Digest([9; DIGEST_LEN]))));
@@ -552,6 +561,118 @@ fn a_head_full_of_files_has_room_for_their_digests() {
         xattrs = XattrBuffer::default();
     }
     assert!(FrameHeader::decode(head.batch_header(0).encode()).is_ok());
+}
+
+fn user(id: u32) -> Owner {
+    Owner::new(OwnerKind::User, id).unwrap()
+}
+
+fn group(id: u32) -> Owner {
+    Owner::new(OwnerKind::Group, id).unwrap()
+}
+
+#[test]
+fn names_of_owners_are_read_back_from_each_kind_of_head() {
+    let mut names = OwnerNamesBuffer::default();
+    names.push(user(1000), "alice");
+    names.push(user(1000), "somebody else");
+    names.push(group(1000), "EXAMPLE\\domain users");
+    // What the wire does not take is left out.
+    for name in ["", "a/b", "a:b", "a\nb", "a\0b", "a\u{7f}b", &"x".repeat(257)] {
+        names.push(user(7), name);
+    }
+    let wanted = [(user(1000), "alice"), (group(1000), "EXAMPLE\\domain users")];
+    assert_eq!(names.as_names().iter().collect::<Vec<_>>(), wanted);
+
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::ROOT);
+    head.entry(&file(0));
+    wanted.iter().for_each(|(owner, name)| head.owner_names().push(*owner, name));
+    head.digest(Digest([1; DIGEST_LEN]));
+    let header = head.batch_header(0);
+    let batch = Batch::parse_proven(&header, head.as_bytes()).unwrap();
+    assert_eq!(batch.owner_names().iter().collect::<Vec<_>>(), wanted);
+    assert_eq!(batch.digest(0), Some(Digest([1; DIGEST_LEN])));
+    // A second header of the same head is the same.
+    assert_eq!(head.batch_header(0), header);
+
+    head.begin_list(5);
+    head.folder(RelPath::ROOT);
+    head.entry(&file(1 << 40));
+    wanted.iter().for_each(|(owner, name)| head.owner_names().push(*owner, name));
+    let header = head.list_header();
+    let list = FileList::parse(&header, head.as_bytes()).unwrap();
+    assert_eq!(list.owner_names().iter().collect::<Vec<_>>(), wanted);
+
+    let of = RangeHead {
+        stamp: 0,
+        file_id: 1,
+        offset: 5,
+        step: RangeStep::More,
+        folder: RelPath::ROOT,
+        entry: file(CHUNKED_SIZE_MIN),
+        owner_names: names.as_names(),
+    };
+    let header = head.range(&of, 20);
+    assert_eq!(RangeHead::parse(&header, head.as_bytes()), Ok(of));
+    head.begin_chunks(3, &of);
+    head.chunk(32 * 1024, Digest([7; DIGEST_LEN]));
+    let window = ChunkWindow::parse(&head.chunks_header(), head.as_bytes()).unwrap();
+    assert_eq!(*window.head(), of);
+    assert_eq!(window.chunks().count(), 1);
+}
+
+#[test]
+fn nobody_is_named_by_number_0_and_no_name_is_any_text() {
+    assert_eq!(Owner::new(OwnerKind::User, 0), None);
+    assert_eq!(Owner::new(OwnerKind::Group, u32::MAX), None);
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::ROOT);
+    head.owner_names().push(user(0x0102_0304), "alice");
+    let header = head.batch_header(0);
+    let with = |from: &[u8], to: &[u8]| {
+        let whole = head.as_bytes();
+        let at = whole.windows(from.len()).position(|part| part == from).unwrap();
+        let mut changed = whole.to_vec();
+        changed[at..at + to.len()].copy_from_slice(to);
+        Batch::parse(&header, &changed).err()
+    };
+    let id = &[4, 3, 2, 1][..];
+    assert_eq!(with(id, id), None);
+    for nobody in [[0; 4], [0xff; 4]] {
+        assert_eq!(with(id, &nobody), Some(ProtocolError::BadValue("owner")));
+    }
+    assert_eq!(with(&[0, 4, 3, 2, 1], &[2]), Some(ProtocolError::Unknown { what: "owner", value: 2 }));
+    for name in [b"al/ce", b"al:ce", b"al\nce", b"al\0ce"] {
+        assert_eq!(with(b"alice", name), Some(ProtocolError::BadValue("owner name")), "{name:?}");
+    }
+    assert_eq!(with(b"alice", b"al\xffce"), Some(ProtocolError::BadText));
+    let is_too_many = |error| matches!(error, Some(ProtocolError::TooLarge { what: "names of users and groups", .. }));
+    assert!(is_too_many(with(&[1, 0, 0, 4], &[1, 5])));
+    assert_eq!(with(&[1, 0, 0, 4], &[2, 0]), Some(ProtocolError::Truncated));
+}
+
+#[test]
+fn a_head_full_of_access_control_lists_has_room_for_their_names() {
+    let name = |id: u32| format!("{id}{}", "x".repeat(240));
+    let mut head = HeadBuffer::default();
+    head.name_owners();
+    head.folder(RelPath::ROOT);
+    let mut entries = 0;
+    while head.has_room() {
+        // Each names 248 users whom no other one names.
+        for id in 1..=248 {
+            let owner = user(entries * 1_000 + id);
+            head.owner_names().push(owner, &name(id));
+            assert!(head.owner_names().has(owner));
+        }
+        head.entry(&file(0));
+        entries += 1;
+    }
+    assert!(entries > 1);
+    let header = FrameHeader::decode(head.batch_header(0).encode()).unwrap();
+    let batch = Batch::parse(&header, head.as_bytes()).unwrap();
+    assert_eq!(batch.owner_names().iter().count() as u32, entries * 248);
 }
 
 #[test]
@@ -639,7 +760,15 @@ impl Book {
         len: usize,
         step: RangeStep,
     ) -> Result<RangedState, ProtocolError> {
-        let head = RangeHead { stamp: 0, file_id: id, offset, step, folder: RelPath::ROOT, entry: file(size) };
+        let head = RangeHead {
+            stamp: 0,
+            file_id: id,
+            offset,
+            step,
+            folder: RelPath::ROOT,
+            entry: file(size),
+            owner_names: OwnerNames::default(),
+        };
         let header = FrameHeader::decode(self.head.range(&head, len).encode())?;
         let parsed = RangeHead::parse(&header, self.head.as_bytes())?;
         self.ledger.range(&header, &parsed).map(|verdict| verdict.state)
@@ -1038,6 +1167,7 @@ fn window(size: u64, offset: u64, lens: &[u32]) -> (FrameHeader, HeadBuffer) {
         step: RangeStep::More,
         folder: RelPath::new(b"a/b").unwrap(),
         entry: file(size),
+        owner_names: OwnerNames::default(),
     };
     head.begin_chunks(3, &of);
     lens.iter().zip((0..=u8::MAX).cycle()).for_each(|(len, byte)| head.chunk(*len, Digest([byte; DIGEST_LEN])));
@@ -1163,6 +1293,7 @@ fn a_file_is_never_put_together_from_two_versions() {
         stamp: u64::MAX,
         folder: RelPath::new(b"a/b").unwrap(),
         entry: file(size),
+        owner_names: OwnerNames::default(),
     };
     let header = head.range(&range, 5);
     let parsed = RangeHead::parse(&header, head.as_bytes()).unwrap();

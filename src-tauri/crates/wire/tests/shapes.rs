@@ -16,7 +16,7 @@ use ringway_wire::control::{
 use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
-    HEADER_LEN, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
+    HEADER_LEN, HeadBuffer, Owner, OwnerKind, OwnerNamesBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
 use ringway_wire::limits::VERSION;
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
@@ -192,6 +192,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         edited: 0x16,
         failed: 0x57,
         acls_lost: 0x17,
+        owners_by_number: 0x18,
         proven: None,
     };
     let proven = Some(Proven { files: 0x0f, bytes: 0x1415, took: micros(0x58) });
@@ -258,9 +259,12 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("offer-listing", Message::OfferListing(listing(ListingEnd::More))),
         ("offer-listing-complete", Message::OfferListing(listing(ListingEnd::Complete))),
         ("offer-listing-cut", Message::OfferListing(listing(ListingEnd::Cut))),
-        ("accept", Message::Accept(Accept { lanes: 4, lists: false, doubts: None })),
-        ("accept-lists", Message::Accept(Accept { lanes: 4, lists: true, doubts: None })),
-        ("accept-lists-doubts", Message::Accept(Accept { lanes: 4, lists: true, doubts: Some(-0x494a) })),
+        ("accept", Message::Accept(Accept { lanes: 4, lists: false, doubts: None, owner_names: false })),
+        ("accept-lists", Message::Accept(Accept { lanes: 4, lists: true, doubts: None, owner_names: false })),
+        (
+            "accept-lists-doubts",
+            Message::Accept(Accept { lanes: 4, lists: true, doubts: Some(-0x494a), owner_names: true }),
+        ),
         ("queued", Message::Queued(NonZeroU32::new(0x4b4c_4d4e).unwrap())),
         ("decline-by-choice", Message::Decline(DeclineReason::ByChoice)),
         ("decline-no-answer", Message::Decline(DeclineReason::NoAnswer)),
@@ -468,6 +472,10 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
     let xattrs = xattrs.as_xattrs();
     let small = entry("small", EntryKind::File { size: 7, link_id: Some(0x21) }, xattrs);
     let large = entry("large", EntryKind::File { size: 9 << 20, link_id: None }, Xattrs::default());
+    let user = Owner::new(OwnerKind::User, 0x71).unwrap();
+    let mut names = OwnerNamesBuffer::default();
+    names.push(user, "alice");
+    names.push(Owner::new(OwnerKind::Group, 0x72).unwrap(), "staff");
     let mut frames = Vec::new();
 
     let mut head = HeadBuffer::default();
@@ -485,14 +493,22 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
     head.clear();
     head.folder(folder("a/b"));
     head.entry(&small);
+    head.owner_names().push(user, "alice");
     head.digest(digest(0xd1));
     head.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
     head.digest(digest(0xd2));
     let header = head.batch_header(7);
     frames.push(("batch-proven", frame(header, &head)));
 
-    let range =
-        |step, offset| RangeHead { stamp: 0x31, file_id: 0x0302_0100, offset, step, folder: folder("a"), entry: large };
+    let range = |step, offset| RangeHead {
+        stamp: 0x31,
+        file_id: 0x0302_0100,
+        offset,
+        step,
+        folder: folder("a"),
+        entry: large,
+        owner_names: names.as_names(),
+    };
     for (name, step, len) in [
         ("range-more", RangeStep::More, 10),
         ("range-last", RangeStep::Last { data_bytes: 0x0506_0708 }, 10),

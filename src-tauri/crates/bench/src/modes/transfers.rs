@@ -41,6 +41,7 @@ pub(crate) fn run(
         transfer: TransferId(transfer),
         on_conflict: OnConflict::Replace,
         keep_owner: false,
+        owners_by_name: false,
         keep_setuid: false,
         keep_acls: false,
         widen_modes: false,

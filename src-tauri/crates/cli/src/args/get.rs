@@ -7,7 +7,8 @@ use ringway_engine::Reference;
 
 use super::{CodeArgs, LandingArgs, MovingArgs, PathArgs, ReportingArgs, SelectionArgs};
 
-pub(super) const GET_USAGE: &str = "ringway get [OPTIONS] <DEVICE:SHARE[/PATH]>... [DEST]";
+pub(super) const GET_USAGE: &str =
+    "ringway get [OPTIONS] <DEVICE:SHARE[/PATH]>... [DEST]\n       ringway get [OPTIONS] --again [NUMBER]";
 
 pub(super) const GET_HELP: &str = "\
 Examples:
@@ -17,12 +18,13 @@ Examples:
   ringway get lab-ws:runs /data --verify    the whole share, as /data/runs, read back and compared
   ringway get lab-ws:src --exclude target/ --dry-run  what would be got without some folders
   ringway get 10.0.0.7:runs/x               from an address
+  ringway get --again                       the last one once more, into the same folder
 
 The other device shares folders with this one (`ringway share add` there) and runs `ringway serve`. This machine dials, also for all lanes, so that it may be behind a router or a firewall. Nobody has to be at the other device.
 
 The other device applies --exclude and the others: what they leave out is neither read nor sent, and would not be taken here. It takes at most 1,000 patterns with 16 KiB, and a list of 65,536 paths with 4 MiB.
 
-What is there already, by size and time, is not sent again. So the same command again continues what was interrupted.
+What is there already, by size and time, is not sent again. So the same command again, or --again, continues what was interrupted.
 
 Success is said only after everything was written, renamed and synchronised to this machine's disk.
 
@@ -35,8 +37,19 @@ pub(crate) struct GetArgs {
     /// HOST[:PORT]. PATH/ with a slash gets a folder's contents, as with rsync. The last word, if
     /// it names no share, is DEST: the folder to receive into, which must exist. Default: the
     /// current folder
-    #[arg(required = true, num_args = 1.., value_name = "DEVICE:SHARE[/PATH]")]
+    #[arg(required_unless_present = "again", num_args = 1.., value_name = "DEVICE:SHARE[/PATH]")]
     pub(crate) words: Vec<OsString>,
+    /// Repeat an earlier get, from the same device into the same folder, with the same options for
+    /// how it lands and what is left out: NUMBER as `ringway inbox` lists it, or the last one.
+    /// --exclude, --include and --exclude-from add to the patterns, and decide before them. A list
+    /// of --files-from is not remembered
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        num_args = 0..=1,
+        conflicts_with_all = ["words", "on_conflict", "owner", "numeric_ids", "setuid", "acls", "modes", "allow_home", "dot_names"],
+    )]
+    pub(crate) again: Option<Option<u64>>,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
     /// Get nothing: print what would be sent from there, one line for each entry (dir, new, link).

@@ -55,15 +55,19 @@ pub(crate) struct LandingArgs {
     /// What happens to files that exist already and differ; nothing else is ever deleted
     #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
     pub(crate) on_conflict: ConflictArg,
-    /// Keep numeric owner and group (as root)
+    /// Keep owner and group (as root): the user and group of the same name, where there is one
+    /// here, else those of the same number. Root stays root, and no name makes anybody root
     #[arg(long)]
     pub(crate) owner: bool,
+    /// With --owner and --acls, keep the numbers of users and groups, whatever their names are
+    #[arg(long)]
+    pub(crate) numeric_ids: bool,
     /// Keep setuid and setgid bits, which are otherwise dropped
     #[arg(long)]
     pub(crate) setuid: bool,
-    /// Keep POSIX access control lists, with the numbers of users and groups that they have. They
-    /// can let in others than the mode does. Without it they are dropped and counted, and a group
-    /// may do what its own entry says
+    /// Keep POSIX access control lists, for users and groups of the same names, as --owner does.
+    /// They can let in others than the mode does. Without it they are dropped and counted, and a
+    /// group may do what its own entry says
     #[arg(long)]
     pub(crate) acls: bool,
     /// With --on-conflict replace, give existing folders the other device's permissions even where
@@ -75,21 +79,12 @@ pub(crate) struct LandingArgs {
 }
 
 impl LandingArgs {
-    /// # Errors
-    /// What only root may do is asked of somebody else.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.owner && !rustix::process::geteuid().is_root() {
-            return Err(Refusal::usage("--owner needs root: nobody else may give files away.")
-                .advise("Run it with sudo, or leave --owner out: what arrives is then yours."));
-        }
-        Ok(())
-    }
-
     /// The same for the engine.
     pub(crate) fn accept_options(&self) -> AcceptOptions {
         AcceptOptions {
             on_conflict: self.on_conflict.into(),
             keep_owner: self.owner,
+            numeric_ids: self.numeric_ids,
             keep_setuid: self.setuid,
             keep_acls: self.acls,
             into_home: self.home.into_home(),
@@ -97,4 +92,14 @@ impl LandingArgs {
             ..AcceptOptions::default()
         }
     }
+}
+
+/// # Errors
+/// What only root may do is asked of somebody else.
+pub(crate) fn check_landing(keeps_owner: bool) -> Result<(), Refusal> {
+    if keeps_owner && !rustix::process::geteuid().is_root() {
+        return Err(Refusal::usage("--owner needs root: nobody else may give files away.")
+            .advise("Run it with sudo, or leave --owner out: what arrives is then yours."));
+    }
+    Ok(())
 }

@@ -98,6 +98,24 @@ impl Args for SelectionArgs {
     }
 }
 
+/// Refuses a pattern that is forgotten, so that the option behind it would be taken for one. A
+/// pattern that begins so is written as `--exclude=--x`.
+///
+/// # Errors
+/// The option that has no pattern, and what stands in its place.
+pub(crate) fn check_patterns(line: impl Iterator<Item = OsString>) -> Result<(), Refusal> {
+    let words: Vec<_> = line.take_while(|word| word != "--").collect();
+    let forgotten = words.windows(2).find(|pair| {
+        let is_of_patterns =
+            [EXCLUDE, INCLUDE].iter().any(|id| pair[0].as_bytes().strip_prefix(b"--") == Some(id.as_bytes()));
+        is_of_patterns && pair[1].as_bytes().starts_with(b"--")
+    });
+    let Some([option, next]) = forgotten else { return Ok(()) };
+    let (option, next) = (for_terminal(option), for_terminal(next));
+    Err(Refusal::usage(format!("{option} needs a pattern, and {next} looks like an option."))
+        .advise(format!("A pattern that begins so is written {option}={next}.")))
+}
+
 impl FromArgMatches for SelectionArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         type Kind = fn(OsString) -> Given;
@@ -318,6 +336,24 @@ mod tests {
         let path = folder.path().join("list");
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn an_option_is_no_pattern_unless_it_is_written_as_one() {
+        let check = |line: &[&str]| check_patterns(line.iter().map(OsString::from)).map_err(|refusal| refusal.what);
+        for good in [
+            &["send", "--exclude", "*.o", "--dry-run"][..],
+            &["send", "--exclude=--dry-run", "a"],
+            &["send", "--exclude", "-x", "a"],
+            &["send", "a", "--", "--exclude", "--include"],
+            &["send", "--exclude-from", "--x"],
+        ] {
+            assert_eq!(check(good), Ok(()), "{good:?}");
+        }
+        for option in ["--exclude", "--include"] {
+            let said = check(&["send", "a", option, "--dry-run"]).unwrap_err();
+            assert_eq!(said, format!("{option} needs a pattern, and --dry-run looks like an option."));
+        }
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! `ringway get`: reads what is to be got, and gets it, asking for the code where one is needed.
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use ringway_engine::{Engine, GetRequest, GivenSecret, PathInShare, Reference, Target};
+use ringway_engine::{Engine, GetRequest, GivenSecret, PathInShare, Reference, Reget, Remembered, Target};
 use ringway_model::{AuthError, Fault, Outcome, Selection};
 
 use super::send::ask_for_code;
 use super::{planned, selected};
 use crate::args::destination::destination;
-use crate::args::{GetArgs, LimitArg, MovingArgs, SelectionSources};
+use crate::args::{self, GetArgs, LimitArg, MovingArgs, SelectionSources};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::exit::{Exit, Refusal};
@@ -24,20 +24,22 @@ const ASKED_MAX: u32 = 3;
 /// Gets.
 pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
-    let (words, dest) = args.wanted_and_destination();
-    let (device, paths) = wanted(words)?;
-    let folder = destination(dest.as_deref().unwrap_or(Path::new(".")))?;
-    args.landing.check()?;
-    let target = engine.resolve(&device)?;
+    let (target, before) = match args.again {
+        Some(number) => again(engine, number)?,
+        None => named(engine, &args)?,
+    };
+    let landing = before.landing;
+    args::check_landing(landing.keep_owner)?;
     if !args.dry_run {
-        engine.take_folder(&folder);
-        engine.check_folder(&folder, args.landing.home.into_home())?;
+        engine.take_folder(&before.destination);
+        engine.check_folder(&before.destination, landing.into_home)?;
     }
-    let from = SelectionSources::There(paths.len());
-    let Some(selection) = selected::read(&args.selection, from, Vec::new(), &out, interrupts).await? else {
+    let from = SelectionSources::There(before.paths.len());
+    let remembered = before.selection.patterns.clone();
+    let Some(selection) = selected::read(&args.selection, from, remembered, &out, interrupts).await? else {
         return Ok(interrupts.exit());
     };
-    let wanted = Wanted { target, paths, selection, folder };
+    let wanted = Wanted { target, what: Reget { selection, ..before } };
     let mut given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     if args.dry_run {
         let start = |planned| engine.plan_get(wanted.request(&args, given.as_ref()), planned);
@@ -72,23 +74,22 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
     }
 }
 
-/// What is got, and into which folder.
+/// What is got, and from whom.
 struct Wanted {
     target: Target,
-    paths: Vec<PathInShare>,
-    selection: Selection,
-    folder: PathBuf,
+    what: Reget,
 }
 
 impl Wanted {
     fn request(&self, args: &GetArgs, secret: Option<&GivenSecret>) -> GetRequest {
         let MovingArgs { lanes, limit, compress, delta, verify, retry, timeout, records_per_key } = args.moving;
+        let Reget { paths, selection, destination, landing, verify: verified } = self.what.clone();
         GetRequest {
             target: self.target.clone(),
-            paths: self.paths.clone(),
-            selection: self.selection.clone(),
-            destination: self.folder.clone(),
-            accept: args.landing.accept_options(),
+            paths,
+            selection,
+            destination,
+            accept: landing.into(),
             code: secret.map(GivenSecret::to_pairing_secret),
             tls: args.paths.tls.into(),
             io: args.paths.io.into(),
@@ -96,12 +97,47 @@ impl Wanted {
             compression: compress.into(),
             delta: delta.into(),
             limit: limit.and_then(LimitArg::limit),
-            verify,
+            verify: verify || verified,
             records_per_key,
             retry: retry.time(),
             timeout: timeout.time(),
         }
     }
+}
+
+/// What the command line names, without its selection.
+fn named(engine: &Engine, args: &GetArgs) -> Result<(Target, Reget)> {
+    let (words, dest) = args.wanted_and_destination();
+    let (device, paths) = wanted(words)?;
+    let destination = destination(dest.as_deref().unwrap_or(Path::new(".")))?;
+    args::check_landing(args.landing.owner)?;
+    let (selection, landing) = (Selection::default(), (&args.landing.accept_options()).into());
+    Ok((engine.resolve(&device)?, Reget { paths, selection, destination, landing, verify: false }))
+}
+
+/// What was got before, from the same device, wherever that is now; the last get without a number.
+fn again(engine: &Engine, number: Option<u64>) -> Result<(Target, Reget)> {
+    let got = match number {
+        Some(number) => {
+            let got = engine.past_transfer(number)?.map(|(got, _)| got).filter(Remembered::was_got);
+            got.ok_or_else(|| {
+                Refusal::usage(format!("Nothing that was got has the number {number}."))
+                    .advise("`ringway inbox` lists what was received, and `ringway inbox show NUMBER` says how to get it again.")
+            })?
+        }
+        None => engine.last_got()?.ok_or_else(|| {
+            Refusal::usage("Nothing was got yet.").advise("For example: ringway get lab-ws:runs/2026-11-22 .")
+        })?,
+    };
+    let target = engine.target_of(&got)?;
+    let number = got.past.number;
+    let what = got.reget.ok_or_else(|| {
+        Refusal::failed(format!(
+            "Number {number} was got by a list (--files-from), or with more paths or patterns than are remembered."
+        ))
+        .advise("Name anew what to get.")
+    })?;
+    Ok((target, what))
 }
 
 /// The device, and what of its share. All words name the same device and share.

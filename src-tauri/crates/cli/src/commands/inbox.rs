@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{Engine, Remembered, Resend, selection};
-use ringway_model::{Direction, Outcome, Past, PastDetails, PastQuery};
+use ringway_engine::{Engine, Reget, Remembered, Resend, selection};
+use ringway_model::{Direction, Outcome, Past, PastDetails, PastQuery, Selection};
 
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
@@ -28,10 +28,12 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
     match args.action {
         None => list(engine, &out, args)?,
         Some(InboxAction::Show { number }) => {
-            let (Remembered { past, resend, .. }, details) =
+            let (Remembered { past, resend, reget, .. }, details) =
                 engine.past_transfer(number)?.ok_or_else(|| unknown(number))?;
             out.event(&json::past(&past, Some(&details)));
-            shown(&past, &details, resend.as_ref(), SystemTime::now()).into_iter().for_each(|line| out.say(line));
+            shown(&past, &details, Again::of(resend, reget).as_ref(), SystemTime::now())
+                .into_iter()
+                .for_each(|line| out.say(line));
         }
         Some(InboxAction::Forget { number }) => {
             if !engine.forget_past(number)? {
@@ -61,6 +63,25 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
         Some(InboxAction::Discard(discard)) => return unfinished::discard(engine, &out, &discard),
     }
     Ok(Exit::All)
+}
+
+/// How something is repeated.
+enum Again {
+    Send(Resend),
+    Get(Reget),
+}
+
+impl Again {
+    fn of(resend: Option<Resend>, reget: Option<Reget>) -> Option<Self> {
+        resend.map(Self::Send).or(reget.map(Self::Get))
+    }
+
+    fn selection(&self) -> &Selection {
+        match self {
+            Self::Send(resend) => &resend.selection,
+            Self::Get(reget) => &reget.selection,
+        }
+    }
 }
 
 fn unknown(number: u64) -> Refusal {
@@ -146,7 +167,7 @@ fn ending(past: &Past) -> String {
     }
 }
 
-fn shown(past: &Past, details: &PastDetails, resend: Option<&Resend>, now: SystemTime) -> Vec<String> {
+fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemTime) -> Vec<String> {
     let report = &past.report;
     let mut lines = Vec::new();
     let mut line = |what: &str, text: String| {
@@ -196,7 +217,10 @@ fn shown(past: &Past, details: &PastDetails, resend: Option<&Resend>, now: Syste
     if report.counts.acls_lost > 0 {
         line("Lists", format!("{} without their access control lists", words::entries(report.counts.acls_lost)));
     }
-    let patterns = resend.map(|resend| &*resend.selection.patterns).unwrap_or_default();
+    if report.counts.owners_by_number > 0 {
+        line("Owners", format!("{} by number, as nobody has the name", words::entries(report.counts.owners_by_number)));
+    }
+    let patterns = again.map(|again| &*again.selection().patterns).unwrap_or_default();
     for (index, pattern) in patterns.iter().take(PATTERNS_SHOWN_MAX).enumerate() {
         let text = OsString::from_vec(selection::to_line(pattern));
         line(if index == 0 { "Patterns" } else { "" }, for_terminal(text));
@@ -227,13 +251,15 @@ fn shown(past: &Past, details: &PastDetails, resend: Option<&Resend>, now: Syste
         };
         line(what, for_terminal(path));
     }
-    if resend.is_some() {
-        line("Again", advised::send_again(past.number));
+    match again {
+        Some(Again::Send(_)) => line("Again", advised::send_again(past.number)),
+        Some(Again::Get(_)) => line("Again", advised::get_again(past.number)),
+        None => {}
     }
     lines.extend(details.edits.iter().map(|edit| format!("  {}", words::edit(edit, past.direction))));
     if !details.failures.is_empty() {
         lines.push("Failed:".to_owned());
-        let said = |failure| format!("  {}", words::failure(failure, past.direction, peer.as_deref()));
+        let said = |failure| format!("  {}", words::failure(failure, past.direction, past.is_got(), peer.as_deref()));
         lines.extend(details.failures.iter().map(said));
         let unnamed = report.counts.failed.saturating_sub(details.failures.len() as u64);
         if unnamed > 0 {
@@ -254,6 +280,7 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ringway_engine::Landing;
     use ringway_model::{
         Counts, DeviceId, Edit, Failure, FailureReason, Fault, Operation, Pattern, Report, Selection, SeriesPoint,
         Side, TransferId,
@@ -341,14 +368,22 @@ mod tests {
         let taken = (0..11).map(|number| Pattern::Include(format!("p{number}").into()));
         let patterns = [Pattern::Exclude("*.o".into())].into_iter().chain(taken).collect();
         let selection = Selection { patterns, paths: None };
-        let resend = Resend { sources: Vec::new(), selection, verify: false, in_share: None };
-        let lines = shown(&sent, &PastDetails::default(), Some(&resend), SystemTime::now());
+        let resend = Resend { sources: Vec::new(), selection: selection.clone(), verify: false, in_share: None };
+        let again = Again::of(Some(resend), None);
+        let lines = shown(&sent, &PastDetails::default(), again.as_ref(), SystemTime::now());
         assert!(lines.contains(&"Patterns:    *.o".to_owned()), "{lines:?}");
         assert!(lines.contains(&"Drop box:    inbox/sub".to_owned()), "{lines:?}");
         assert!(
             lines.contains(&"             !p0".to_owned()) && lines.contains(&"             and 2 more".to_owned())
         );
         assert_eq!(lines.last().map(String::as_str), Some("Again:       ringway send --again 7"));
+        let landing = Landing::default();
+        let reget = Reget { paths: Vec::new(), selection, destination: "/in".into(), landing, verify: false };
+        let again = Again::of(None, Some(reget));
+        let got = past(Outcome::Partial);
+        let lines = shown(&got, &PastDetails::default(), again.as_ref(), SystemTime::now());
+        assert!(lines.contains(&"Patterns:    *.o".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"Again:       ringway get --again 7".to_owned()), "{lines:?}");
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn write_out(gathered: &mut Vec<u8>) {
     let mut output = io::stdout().lock();
     match output.write_all(gathered).and_then(|()| output.flush()) {
         Ok(()) => gathered.clear(),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(Exit::All as i32),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(Exit::NoReader as i32),
         Err(error) => {
             // That standard error may be full, too, changes nothing.
             let _ = writeln!(io::stderr().lock(), "ringway: standard output: {}", os(&error.into()));

@@ -74,8 +74,8 @@ pub(crate) struct EntryFailure<'a> {
 }
 
 impl<'a> EntryFailure<'a> {
-    /// A failure of a transfer in that direction.
-    pub(super) fn new(failure: &'a Failure, direction: Direction) -> Self {
-        Self { failure, message: words::failure_reason(failure, direction) }
+    /// A failure of a transfer in that direction, which the receiving device has asked for or not.
+    pub(super) fn new(failure: &'a Failure, direction: Direction, is_got: bool) -> Self {
+        Self { failure, message: words::failure_reason(failure, direction, is_got) }
     }
 }

@@ -78,7 +78,7 @@ fn failures_carry_path_reason_and_errno() {
         operation: Operation::Create,
         reason: FailureReason::Os { errno: 13 },
     };
-    let back = parsed(&entry_failed(TransferId([0; 16]), Direction::Sending, &failure));
+    let back = parsed(&entry_failed(TransferId([0; 16]), Direction::Sending, false, &failure));
     assert_eq!((&back["event"], &back["errno"]), (&json!("entry_failed"), &json!(13)));
     let path = json!({ "path": back["path"], "path_bytes": back["path_bytes"] });
     assert_eq!(serde_json::from_value::<PathText>(path).unwrap(), failure.path);

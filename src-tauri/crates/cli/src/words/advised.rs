@@ -60,6 +60,11 @@ pub(crate) fn send_again(number: u64) -> String {
     format!("ringway send --again {number}")
 }
 
+/// Getting again what the history has under a number.
+pub(crate) fn get_again(number: u64) -> String {
+    format!("ringway get --again {number}")
+}
+
 /// Making a folder.
 pub(crate) fn make_folder(path: &Path) -> String {
     format!("mkdir -p {}", path_word(path))

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_engine::{AcceptOptions, Engine, GetRequest, PathInShare, Reget, Target};
+use ringway_engine::{Engine, GetRequest, Landing, PathInShare, Reget, Target};
 use ringway_model::{Compression, Delta, Fault, IntoHome, IoMode, OnConflict, Selection, TlsMode};
 
 use super::devices::Devices;
@@ -52,7 +52,8 @@ impl Getting {
                 (settings.receive_folder.0, settings.into_home)
             }
         };
-        Ok(self.start(target, Reget { paths, destination, on_conflict, into_home, verify }))
+        let landing = Landing { on_conflict, into_home, ..Landing::default() };
+        Ok(self.start(target, Reget { paths, selection: Selection::default(), destination, landing, verify }))
     }
 
     /// Gets once more what the transfer of that id has got, into the same folder.
@@ -69,13 +70,13 @@ impl Getting {
 
     fn start(&self, target: Target, what: Reget) -> Moving {
         let label = self.engine.label(&target);
-        let Reget { paths, destination, on_conflict, into_home, verify } = what;
+        let Reget { paths, selection, destination, landing, verify } = what;
         let transfer = self.engine.get(GetRequest {
             target,
             paths,
-            selection: Selection::default(),
+            selection,
             destination,
-            accept: AcceptOptions { on_conflict, into_home, ..AcceptOptions::default() },
+            accept: landing.into(),
             code: None,
             tls: TlsMode::Auto,
             io: IoMode::Auto,

@@ -85,7 +85,17 @@ impl Engine {
             true if !allow_home => return Err(Fault::Invalid(Invalid::SharedHomeFolder { folder: folder.into() })),
             _ => {}
         }
-        let shared = SharedFolder::of(&folder, &dir).map_err(at)?;
+        let mut shared = SharedFolder::of(&folder, &dir).map_err(at)?;
+        // The same folder by another path, as through a link or by way of `..`, stays the same
+        // share, if its first path still leads there.
+        if let Some(before) = self.shared.store.share(name)?.map(|before| before.shared)
+            && before.identity.is_some()
+            && before.identity == shared.identity
+            && let Ok(there) = Dir::open(&before.folder)
+            && SharedFolder::of(&before.folder, &there).is_ok_and(|there| there == before)
+        {
+            shared = before;
+        }
         self.shared.store.add_share(name, &shared, with, drop)?;
         self.shared.changes.changed();
         Ok(())

@@ -142,11 +142,14 @@ pub(super) struct Earlier {
     reused: u64,
     /// Entries that did not get their access control list.
     acls_lost: u64,
+    /// Entries whose user or group has a name that nobody has here.
+    owners_by_number: u64,
 }
 
 impl Earlier {
     pub(super) fn add(&mut self, session: &Incoming) {
         self.acls_lost += session.acls_lost();
+        self.owners_by_number += session.owners_by_number();
         let session = session.results();
         self.came += session.came();
         self.moved += session.moved();
@@ -163,7 +166,8 @@ impl Earlier {
         let moved = receipt.moved.saturating_add(self.moved).min(there.bytes.saturating_sub(receipt.skipped_bytes));
         let reused = receipt.reused.saturating_add(self.reused).min(there.bytes);
         let acls_lost = receipt.acls_lost.saturating_add(self.acls_lost).min(there.entries());
-        Receipt { moved, unchanged, reused, acls_lost, ..receipt }
+        let owners_by_number = receipt.owners_by_number.saturating_add(self.owners_by_number).min(there.entries());
+        Receipt { moved, unchanged, reused, acls_lost, owners_by_number, ..receipt }
     }
 }
 
@@ -260,7 +264,7 @@ impl Taking {
     ) -> Ended {
         let Opened { mut session, offer, prepared, lanes: (Admitted { joined, successors }, from) } = opened;
         let Prepared { incoming, to_answer, free_space } = prepared;
-        session.machine.accept(successors.len() as u8, incoming.lists(), incoming.doubts());
+        session.machine.accept(incoming.accepted(successors.len() as u8));
         let (door, dialling) = match from {
             LanesFrom::Door(door) => (Some(door), None),
             LanesFrom::Here(dialling) => (None, Some(dialling)),
@@ -316,6 +320,7 @@ impl Taking {
         session.machine.cancel(match &error {
             Fault::Cancelled { by: Side::Here, kept: false } => Cancel::ByPerson,
             Fault::Cancelled { by: Side::Here, kept: true } => Cancel::ByPersonKeeping,
+            Fault::NoLongerShared { .. } => Cancel::NotShared,
             Fault::Paused { .. } => Cancel::Paused,
             Fault::DestinationFull { shortage } => Cancel::DestinationFull(shortage.unwrap_or_default()),
             Fault::TooMuch { bytes_max, .. } => Cancel::TooMuch(*bytes_max),
@@ -403,6 +408,7 @@ impl Taking {
             transfer: TransferId(offer.transfer),
             on_conflict: self.options.on_conflict,
             keep_owner: self.options.keep_owner,
+            owners_by_name: !self.options.numeric_ids,
             keep_setuid: self.options.keep_setuid,
             keep_acls: self.options.keep_acls,
             widen_modes: self.options.widen_modes,

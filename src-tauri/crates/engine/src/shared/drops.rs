@@ -9,7 +9,8 @@ use ringway_model::{DeviceId, DropBox, Fault, Operation, PathText, ShareName, Sh
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
-use ringway_tree::receive::{Homes, OwnFolders, is_attempt, reads_as_own};
+use ringway_tree::filesystem::own_names::reads_as_own;
+use ringway_tree::receive::{Homes, OwnFolders, is_attempt};
 use ringway_wire::RelPath;
 use ringway_wire::control::{GetRefusal, InShare};
 use ringway_wire::limits::PATH_MAX;

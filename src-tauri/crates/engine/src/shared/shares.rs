@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringway_model::{DeviceId, Fault, Share, ShareName, ShareThere, ShareTrouble};
+use ringway_model::{Consent, DeviceId, Fault, Share, ShareName, ShareThere, ShareTrouble};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
 use ringway_tree::descriptors::Shortage;
@@ -81,6 +81,12 @@ impl Shared {
             Right::Read => self.store.may_read(grant.share, grant.device, grant.pairing),
             Right::Drop => self.store.may_drop(grant.share, grant.device, grant.pairing),
         }
+    }
+
+    /// Whether what a device offers is refused by its rule.
+    pub(crate) fn is_refused(&self, device: DeviceId) -> bool {
+        let known = self.store.by_id(device).ok().flatten();
+        known.is_some_and(|device| device.rule.consent == Consent::Refuse)
     }
 
     /// Resolves when that right has ended, whichever program ended it.

@@ -15,7 +15,7 @@ use ringway_model::{
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 use crate::store::Store;
-pub use reget::Reget;
+pub use reget::{Landing, Reget};
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;
@@ -53,6 +53,13 @@ pub struct Remembered {
     /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had
     /// announced itself.
     pub(crate) target_announced: Option<String>,
+}
+
+impl Remembered {
+    /// Whether this device asked another one for it.
+    pub fn was_got(&self) -> bool {
+        self.past.direction == Direction::Receiving && self.past.target.is_some()
+    }
 }
 
 /// What was sent, to be sent again.
@@ -102,6 +109,12 @@ pub(crate) struct Ended<'a> {
 }
 
 impl Record {
+    /// Which entries were sent or got, if that is remembered.
+    pub(in crate::store) fn selection(&self) -> Option<&Selection> {
+        let sent = self.resend.as_ref().map(|resend| &resend.selection);
+        sent.or_else(|| self.reget.as_ref().map(|reget| &reget.selection))
+    }
+
     /// Writes it down. That it could not be is no failure of the transfer, which is over.
     pub(crate) fn keep(&self, ended: &Ended<'_>) {
         if is_worth_keeping(&ended.report.outcome) {

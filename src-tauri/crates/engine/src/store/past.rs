@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Past, PastDetails, PastQuery, PathText, Proven,
-    Report, Selection, Source, Text, TransferId, TransferKey,
+    Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Past, PastDetails, PastQuery, PathText, Pattern,
+    Proven, Report, Selection, Source, Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::selection;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
@@ -63,6 +63,7 @@ pub(super) const SCHEMA: &str = "
         limit_bytes_per_s INTEGER,
         in_share     BLOB,
         acls_lost    INTEGER NOT NULL DEFAULT 0,
+        owners_by_number INTEGER NOT NULL DEFAULT 0,
         reget        BLOB
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
@@ -93,7 +94,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
     target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
-    patterns, limit_bytes_per_s, in_share, acls_lost, reget";
+    patterns, limit_bytes_per_s, in_share, acls_lost, reget, owners_by_number";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -113,6 +114,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("in_share", "BLOB"),
         ("acls_lost", "INTEGER NOT NULL DEFAULT 0"),
         ("reget", "BLOB"),
+        ("owners_by_number", "INTEGER NOT NULL DEFAULT 0"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -299,6 +301,20 @@ impl Store {
         })
     }
 
+    /// The latest that this machine got.
+    pub(crate) fn last_got(&self) -> Result<Option<Remembered>, Fault> {
+        self.with(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM past WHERE direction = ?1 AND target IS NOT NULL
+                     ORDER BY number DESC LIMIT 1"
+                ))?
+                .query_row([direction_number(Direction::Receiving)], remembered)
+                .optional()
+                .map(Option::flatten)
+        })
+    }
+
     /// What is long of one; nothing if there is no such transfer.
     pub(crate) fn past_details(&self, number: u64) -> Result<PastDetails, Fault> {
         self.with(|connection| {
@@ -378,11 +394,12 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
             reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
-            limit_bytes_per_s, in_share, acls_lost, reget)
+            limit_bytes_per_s, in_share, acls_lost, reget, owners_by_number)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :in_share, :acls_lost, :reget)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :in_share, :acls_lost, :reget,
+            :owners_by_number)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -418,7 +435,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":series": series::stored(ended.series),
             ":words": words(record, ended, &paths),
             ":resend": record.resend.as_ref().map(resend_stored),
-            ":patterns": record.resend.as_ref().and_then(patterns_stored),
+            ":patterns": record.selection().and_then(patterns_stored),
             ":edited": signed(counts.edited),
             ":excluded": signed(counts.excluded),
             ":edits": edits_stored(&report.edits),
@@ -429,6 +446,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":limit_bytes_per_s": report.limit_bytes_per_s.map(signed),
             ":in_share": record.in_share.as_ref().map(|place| place.as_os_str().as_bytes()),
             ":acls_lost": signed(counts.acls_lost),
+            ":owners_by_number": signed(counts.owners_by_number),
             ":reget": record.reget.as_ref().and_then(Reget::stored),
         },
     )?;
@@ -521,10 +539,10 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
     let bottleneck = row.get::<_, Option<u8>>(21)?;
     let paths = paths(row.get(8)?);
     let (peer_id, peer) = device.zip(row.get::<_, Option<String>>(4)?).unzip();
-    let patterns = row.get::<_, Option<Vec<u8>>>("patterns")?.unwrap_or_default();
+    let patterns = selection::of_lines(&row.get::<_, Option<Vec<u8>>>("patterns")?.unwrap_or_default());
     let in_share = row.get::<_, Option<Vec<u8>>>("in_share")?;
     let stored = row.get::<_, Option<Vec<u8>>>(23)?;
-    let resend = stored.and_then(|stored| resend(&stored, &paths, patterns, in_share.as_deref()));
+    let resend = stored.and_then(|stored| resend(&stored, &paths, patterns.clone(), in_share.as_deref()));
     let paths: Vec<PathText> = paths.into_iter().map(PathText).collect();
     // Of what failed, the paths are the folder that it was to land in.
     let has_arrived = direction != Direction::Sending
@@ -551,7 +569,7 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
         },
         paths,
     };
-    let reget = row.get::<_, Option<Vec<u8>>>("reget")?.and_then(|stored| Reget::read(&stored));
+    let reget = row.get::<_, Option<Vec<u8>>>("reget")?.and_then(|stored| Reget::read(&stored, patterns));
     Ok(Some(Remembered {
         past,
         resend,
@@ -578,6 +596,7 @@ fn counts(row: &Row<'_>) -> rusqlite::Result<Counts> {
         edited: count("edited")?,
         excluded: count("excluded")?,
         acls_lost: count("acls_lost")?,
+        owners_by_number: count("owners_by_number")?,
         failed: count("failed")?,
     })
 }
@@ -595,13 +614,13 @@ fn resend_stored(resend: &Resend) -> Vec<u8> {
 }
 
 /// The patterns, as the lines of a .gitignore file; none where there are none.
-fn patterns_stored(resend: &Resend) -> Option<Vec<u8>> {
-    let lines: Vec<Vec<u8>> = resend.selection.patterns.iter().map(selection::to_line).collect();
+fn patterns_stored(selection: &Selection) -> Option<Vec<u8>> {
+    let lines: Vec<Vec<u8>> = selection.patterns.iter().map(selection::to_line).collect();
     (!lines.is_empty()).then(|| lines.join(&b'\n'))
 }
 
 /// None also for a place that this version would not have written: elsewhere it is not sent again.
-fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<u8>, in_share: Option<&[u8]>) -> Option<Resend> {
+fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<Pattern>, in_share: Option<&[u8]>) -> Option<Resend> {
     let in_share = in_share.map(PathInShare::parse).transpose().ok()?;
     let (verify, contents_only) = stored.split_first()?;
     let source =
@@ -609,7 +628,7 @@ fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<u8>, in_share: Option<
     let sources = paths.iter().zip(contents_only).map(source).collect();
     (paths.len() == contents_only.len()).then(|| Resend {
         sources,
-        selection: Selection { patterns: selection::of_lines(&patterns), paths: None },
+        selection: Selection { patterns, paths: None },
         verify: *verify != 0,
         in_share,
     })
@@ -648,7 +667,7 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 mod tests {
     use super::*;
     use crate::receiving::event::keep_unanswered;
-    use ringway_model::{AuthError, Failure, FailureReason, Offer, Operation, Pattern, SeriesPoint, Side};
+    use ringway_model::{AuthError, Failure, FailureReason, Offer, Operation, SeriesPoint, Side};
     use std::sync::Arc;
 
     struct Home {
@@ -747,6 +766,7 @@ mod tests {
                 edited: 1,
                 excluded: 8,
                 acls_lost: 6,
+                owners_by_number: 7,
                 failed: failures as u64,
             },
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),

@@ -47,6 +47,7 @@ fn report(number: u32, failures: u32) -> Report {
             excluded: 9,
             edited: 0,
             acls_lost: 0,
+            owners_by_number: 0,
             failed: u64::from(failures),
         },
         proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),

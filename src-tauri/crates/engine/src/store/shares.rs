@@ -104,8 +104,9 @@ impl Store {
     /// The share with that name, whatever the case of the letters.
     pub(crate) fn share(&self, name: &ShareName) -> Result<Option<StoredShare>, Fault> {
         self.with(|connection| {
-            let mut one = connection.prepare_cached(&format!("{SHARES} WHERE name = ?1"))?;
-            let found = one.query_row([name.as_str()], row).optional()?.flatten();
+            let Some(number) = number_of(connection, name)? else { return Ok(None) };
+            let mut one = connection.prepare_cached(&format!("{SHARES} WHERE number = ?1"))?;
+            let found = one.query_row([number], row).optional()?.flatten();
             found.map(|share| with_readers(connection, share)).transpose()
         })
     }
@@ -136,16 +137,19 @@ impl Store {
 
     /// Shares a folder no longer; false if no share has that name.
     pub(crate) fn remove_share(&self, name: &ShareName) -> Result<bool, Fault> {
-        self.with(|connection| connection.execute("DELETE FROM share WHERE name = ?1", [name.as_str()]))
-            .map(|removed| removed > 0)
+        self.with(|connection| {
+            let number = number_of(connection, name)?;
+            connection.execute("DELETE FROM share WHERE number = ?1", [number])
+        })
+        .map(|removed| removed > 0)
     }
 
     /// Makes a share a drop box, another one, or none; false if no share has that name.
     pub(crate) fn set_drop(&self, name: &ShareName, drop: Option<DropBox>) -> Result<bool, Fault> {
         let (is_drop, drop_max) = stored(drop);
         self.with(|connection| {
-            let row = params![name.as_str(), is_drop, drop_max];
-            connection.execute("UPDATE share SET is_drop = ?2, drop_max = ?3 WHERE name = ?1", row)
+            let row = params![number_of(connection, name)?, is_drop, drop_max];
+            connection.execute("UPDATE share SET is_drop = ?2, drop_max = ?3 WHERE number = ?1", row)
         })
         .map(|changed| changed > 0)
     }
@@ -177,14 +181,36 @@ impl Store {
     }
 }
 
+/// The share with that name, whatever the case of the letters in any script. SQLite itself knows
+/// that of ASCII alone.
+fn number_of(connection: &Connection, name: &ShareName) -> rusqlite::Result<Option<i64>> {
+    let mut all = connection.prepare_cached("SELECT number, name FROM share")?;
+    let wanted = folded(name.as_str());
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        if folded(&row.get::<_, String>(1)?) == wanted {
+            return row.get(0).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// A name without regard to case: small letters of its capitals, because some letters have several
+/// small forms (σ and ς).
+fn folded(name: &str) -> String {
+    name.to_uppercase().to_lowercase()
+}
+
 fn put(
     transaction: &Transaction<'_>,
     name: &ShareName,
     shared: &SharedFolder,
     (with, drop): (&SharedWith, Option<Option<DropBox>>),
 ) -> rusqlite::Result<Result<(), Invalid>> {
-    let mut one = transaction.prepare_cached(&format!("{SHARES} WHERE name = ?1"))?;
-    let there = one.query_row([name.as_str()], |found| Ok((found.get::<_, i64>(0)?, row(found)?))).optional()?;
+    let mut one = transaction.prepare_cached(&format!("{SHARES} WHERE number = ?1"))?;
+    let there = one
+        .query_row([number_of(transaction, name)?], |found| Ok((found.get::<_, i64>(0)?, row(found)?)))
+        .optional()?;
     let before = there.as_ref().and_then(|(_, share)| share.as_ref()?.drop);
     let (is_drop, drop_max) = stored(drop.unwrap_or(before));
     let number = match there {
@@ -337,6 +363,23 @@ mod tests {
         let unknown = here.add_share(&name("new"), &at("/srv/new"), &with(&[A, DeviceId([9; 32])]), None);
         assert!(matches!(unknown, Err(Fault::Invalid(Invalid::UnknownDevice))), "{unknown:?}");
         assert_eq!(here.shares().unwrap().len(), 1, "all or nothing");
+    }
+
+    #[test]
+    fn names_that_differ_in_case_alone_are_one_in_any_script() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = store(folder.path());
+        for (one, other) in [("Übung", "übunG"), ("ΟΔΟΣ", "οδος"), ("данные", "ДАННЫЕ"), ("straße", "STRASSE")]
+        {
+            here.add_share(&name(one), &at("/srv/runs"), &with(&[A]), None).unwrap();
+            let taken = here.add_share(&name(other), &at("/srv/other"), &SharedWith::All, None);
+            assert!(matches!(taken, Err(Fault::Invalid(Invalid::ShareNameTaken { .. }))), "{other}: {taken:?}");
+            assert_eq!(here.share(&name(other)).unwrap().unwrap().name.as_str(), one);
+            here.add_share(&name(other), &at("/srv/runs"), &with(&[B]), None).unwrap();
+            assert_eq!(here.shares().unwrap().len(), 1);
+            assert!(here.set_drop(&name(one), Some(DropBox { bytes_max: Some(9) })).unwrap());
+            assert!(here.remove_share(&name(one)).unwrap() && here.shares().unwrap().is_empty());
+        }
     }
 
     #[test]

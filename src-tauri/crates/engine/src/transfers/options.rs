@@ -10,6 +10,7 @@ use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
+use crate::store::history::Landing;
 
 /// A transfer to start.
 pub struct SendRequest {
@@ -135,15 +136,34 @@ pub struct AcceptOptions {
     pub shown: Option<ShownSize>,
     /// Existing files.
     pub on_conflict: OnConflict,
-    /// Keep numeric owner and group; needs privilege.
+    /// Keep owner and group; needs privilege.
     pub keep_owner: bool,
+    /// Keep the numbers of users and groups, whatever their names are. Otherwise those count that
+    /// have the sender's names here.
+    pub numeric_ids: bool,
     /// Keep setuid and setgid bits.
     pub keep_setuid: bool,
-    /// Keep access control lists, with the ids that they have.
+    /// Keep access control lists.
     pub keep_acls: bool,
     /// What may land in that destination, where it is a home.
     pub into_home: IntoHome,
     /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that
     /// lets more people in.
     pub widen_modes: bool,
+}
+
+impl From<Landing> for AcceptOptions {
+    fn from(landing: Landing) -> Self {
+        let Landing { on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes } = landing;
+        Self { on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, ..Self::default() }
+    }
+}
+
+impl From<&AcceptOptions> for Landing {
+    fn from(options: &AcceptOptions) -> Self {
+        let &AcceptOptions {
+            on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, ..
+        } = options;
+        Self { on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes }
+    }
 }

@@ -727,6 +727,32 @@ impl Transfer {
         let mut figures = self.figures();
         figures.watch.end(Instant::now());
         figures.set_stage(Stage::Ended);
+        let (report, series) = self.report_of(&mut figures, error, arrived);
+        drop(figures);
+        self.record(&report, &series);
+        self.shared.report.send_replace(Some(Arc::new(report)));
+    }
+
+    /// Has the history know of it although it goes on: the program ends now, and another attempt
+    /// goes on from what is there.
+    pub fn note_left(&self) {
+        let mut figures = self.figures();
+        let counts = Counts { moved: figures.moved_in_all(), ..Counts::default() };
+        let left = Fault::Cancelled { by: Side::Here, kept: true };
+        let (report, series) = self.report_of(&mut figures, Some(left), Arrived { counts, ..Arrived::default() });
+        drop(figures);
+        self.record(&report, &series);
+    }
+
+    fn record(&self, report: &Report, series: &[SeriesPoint]) {
+        if let Some(record) = &self.shared.record {
+            let Shared { id, direction, title, .. } = &*self.shared;
+            let peer = self.shared.peer.get();
+            record.keep(&Ended { id: *id, direction: *direction, peer, title, report, series });
+        }
+    }
+
+    fn report_of(&self, figures: &mut Figures, error: Option<Fault>, arrived: Arrived) -> (Report, Vec<SeriesPoint>) {
         let failed = arrived.counts.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
             Some(Fault::Cancelled { by: Side::Here, .. } | Fault::NoLongerShared { by: Side::Here })
@@ -764,16 +790,10 @@ impl Transfer {
             figures.book_copied(at, &report.counts);
         }
         let series = figures.series.points();
-        drop(figures);
         if self.shared.direction == Direction::Copying {
             report.failures.iter_mut().for_each(tell_cut_short);
         }
-        if let Some(record) = &self.shared.record {
-            let Shared { id, direction, title, .. } = &*self.shared;
-            let peer = self.shared.peer.get();
-            record.keep(&Ended { id: *id, direction: *direction, peer, title, report: &report, series: &series });
-        }
-        self.shared.report.send_replace(Some(Arc::new(report)));
+        (report, series)
     }
 }
 
@@ -820,6 +840,7 @@ impl Arrived {
             edited: 0,
             excluded: 0,
             acls_lost: receipt.acls_lost,
+            owners_by_number: receipt.owners_by_number,
             failed: receipt.failed.saturating_add(failed_besides),
         };
         Self { counts, proven: receipt.proven.map(decode_proven), ..Self::default() }

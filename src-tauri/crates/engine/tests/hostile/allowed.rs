@@ -5,7 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use ringway_engine::Decision;
 use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, DeviceRule, OnCancel, Side, Stage};
 use ringway_wire::control::Cancel;
-use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
+use ringway_wire::lane::{
+    Attributes, Entry, EntryKind, OwnerNames, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
+};
 use ringway_wire::name::Name;
 
 use super::mallory::{Channel, Inside};
@@ -130,7 +132,15 @@ pub(super) async fn more(lie: Lie, number: u64, session: &mut Channel, lane: &mu
         }
         Lie::Ranges => {
             let (offset, entry) = (number * PIECE as u64, entry("large", 1 << 40, Xattrs::default()));
-            let range = RangeHead { stamp: 0, file_id: 1, offset, step: RangeStep::More, folder: top, entry };
+            let range = RangeHead {
+                stamp: 0,
+                file_id: 1,
+                offset,
+                step: RangeStep::More,
+                folder: top,
+                entry,
+                owner_names: OwnerNames::default(),
+            };
             (head.range(&range, PIECE), body)
         }
         Lie::Attributes => {

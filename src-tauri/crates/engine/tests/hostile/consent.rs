@@ -10,7 +10,7 @@ use ringway_tree::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN
 use ringway_tree::receive::covered_by;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
-use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, Xattrs};
+use ringway_wire::lane::{Attributes, Entry, EntryKind, OwnerNames, RangeHead, RangeStep, Timestamp, Xattrs};
 use ringway_wire::limits::LANE_BODY_MAX;
 use ringway_wire::name::Name;
 
@@ -84,6 +84,7 @@ fn frame(way: Way) -> Vec<u8> {
                 step: RangeStep::Last { data_bytes: 1 },
                 folder,
                 entry: entry(name, file(1)),
+                owner_names: OwnerNames::default(),
             };
             (head.range(&range, 1), b"x")
         }
@@ -112,8 +113,15 @@ fn frame(way: Way) -> Vec<u8> {
         Way::Chunks => {
             let size = 64 << 20;
             let (folder, step) = (RelPath::ROOT, RangeStep::More);
-            let range =
-                RangeHead { stamp: 0, file_id: 1, offset: 0, step, folder, entry: entry(b".bashrc", file(size)) };
+            let range = RangeHead {
+                stamp: 0,
+                file_id: 1,
+                offset: 0,
+                step,
+                folder,
+                entry: entry(b".bashrc", file(size)),
+                owner_names: OwnerNames::default(),
+            };
             head.begin_chunks(0, &range);
             head.chunk(32 * 1024, ringway_wire::lane::Digest([7; 32]));
             (head.chunks_header(), b"")

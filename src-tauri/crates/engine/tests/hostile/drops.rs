@@ -156,10 +156,10 @@ async fn an_interrupted_offer_goes_on_in_its_own_place_only() {
     let mut inside = mallory.offers(address, "guest", None, &first).await;
     assert!(matches!(inside.session.hear().await, Some(Message::Accept(_))));
     lab.engine.set_drop(&name("box"), None).unwrap();
-    assert_eq!(cancelled(&mut inside).await, Some(Cancel::ByPersonKeeping));
+    assert_eq!(cancelled(&mut inside).await, Some(Cancel::NotShared));
     drop(inside);
     let report = timeout(LONG, transfer.wait()).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here, .. })), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::NoLongerShared { by: Side::Here })), "{report:?}");
     assert_eq!(answer(&mallory, address, &first).await, Some(Message::GetRefused(GetRefusal::NoShare)));
 }
 

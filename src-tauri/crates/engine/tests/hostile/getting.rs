@@ -302,5 +302,5 @@ async fn a_serving_device_can_only_refuse_by_a_reason() {
 }
 
 fn accept() -> ringway_wire::control::Accept {
-    ringway_wire::control::Accept { lanes: 1, lists: false, doubts: None }
+    ringway_wire::control::Accept { lanes: 1, lists: false, doubts: None, owner_names: false }
 }

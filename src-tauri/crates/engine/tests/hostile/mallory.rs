@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hkdf::Hkdf;
 use ringway_engine::GivenSecret;
-use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Refusal, Ticket};
+use ringway_wire::control::{Accept, FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Refusal, Ticket};
 use ringway_wire::limits::{ALPN, VERSION};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Event, Machine, Pairing};
@@ -319,7 +319,10 @@ impl Mallory {
         lanes: u8,
         lists: bool,
     ) -> Channel {
-        self.hears_an_offer(listener, code, |machine| machine.accept(lanes, lists, None)).await
+        self.hears_an_offer(listener, code, |machine| {
+            machine.accept(Accept { lanes, lists, doubts: None, owner_names: false });
+        })
+        .await
     }
 
     /// Answers as a receiver until something is offered, which he does not answer.

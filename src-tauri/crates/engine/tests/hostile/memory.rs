@@ -17,8 +17,8 @@ use ringway_engine::limits::{
 use ringway_model::{Compression, DeclineReason, Delta, IoMode, Outcome, Source, TlsMode};
 use ringway_wire::control::{EntryFailed, Message, Refusal};
 use ringway_wire::lane::{
-    Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep,
-    Timestamp, Xattrs,
+    Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, OwnerNames, RangeHead,
+    RangeStep, Timestamp, Xattrs,
 };
 use ringway_wire::limits::{
     BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX, LISTING_BYTES_MAX, NAME_MAX,
@@ -284,6 +284,7 @@ impl Bulk {
             step,
             folder: path(folder),
             entry: entry(name, EntryKind::File { size, link_id: None }),
+            owner_names: OwnerNames::default(),
         };
         let header = match self.proves {
             true => self.head.proven_range(&head, body.len(), DIGEST),
@@ -301,8 +302,15 @@ impl Bulk {
         let window = chunk * CHUNKS as u64;
         for at in (0..old_len()).step_by(window as usize) {
             let (folder, step) = (path(b"old"), RangeStep::More);
-            let head =
-                RangeHead { stamp: 0, file_id: file as u64, offset: at, step, folder, entry: entry(&name, kind) };
+            let head = RangeHead {
+                stamp: 0,
+                file_id: file as u64,
+                offset: at,
+                step,
+                folder,
+                entry: entry(&name, kind),
+                owner_names: OwnerNames::default(),
+            };
             self.head.begin_chunks((file * 100) as u32 + (at / window) as u32, &head);
             (0..CHUNKS).for_each(|_| self.head.chunk(chunk as u32, DIGEST));
             self.say(self.head.chunks_header(), &[]).await;

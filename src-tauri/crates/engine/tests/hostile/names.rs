@@ -1,6 +1,6 @@
 //! Names that are none, said by a paired device: its connection ends, nothing is made, and the next
 //! transfer works.
-use ringway_wire::lane::{Attributes, Entry, EntryKind, Timestamp, Xattrs};
+use ringway_wire::lane::{Attributes, Entry, EntryKind, Owner, OwnerKind, Timestamp, Xattrs};
 use ringway_wire::limits::NAME_MAX;
 use ringway_wire::name::Name;
 
@@ -112,4 +112,69 @@ async fn a_lane_with_names_that_are_none_ends_its_transfer_and_makes_nothing() {
     fs::write(laptop.path("file"), "still works").unwrap();
     laptop.engine.pair(at(address), given(&code).to_pairing_secret()).await.unwrap();
     crossing_works(&laptop, receiver, address).await;
+}
+
+/// A batch with a file, and a user of this number and name.
+fn named(id: u32, name: &[u8]) -> Vec<u8> {
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::new(b"a-folder").unwrap());
+    head.entry(&Entry {
+        name: Name::new(b"a-name").unwrap(),
+        kind: EntryKind::File { size: 0, link_id: None },
+        attributes: Attributes { mode: 0o644, uid: id, gid: 0, mtime: Timestamp { secs: 1, nanos: 0 } },
+        xattrs: Xattrs::default(),
+    });
+    head.owner_names().push(Owner::new(OwnerKind::User, 0x0102_0304).unwrap(), "a-user");
+    let header = head.batch_header(0);
+    let honest = [&0x0102_0304_u32.to_le_bytes()[..], &short(b"a-user")].concat();
+    let at = head.as_bytes().windows(honest.len()).position(|bytes| bytes == honest).unwrap();
+    let said =
+        [&head.as_bytes()[..at], &id.to_le_bytes(), &short(name), &head.as_bytes()[at + honest.len()..]].concat();
+    let header = FrameHeader { head_len: said.len() as u32, ..header };
+    [&header.encode()[..], &said].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_names_owners_badly_or_unasked_ends_its_transfer_and_makes_nothing() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let mallory = Mallory::new();
+    let folder = Offer { names: vec![b"a-folder".to_vec()], ..offer() };
+    // Whoever keeps access control lists asks for names, also without being root.
+    let asking = AcceptOptions { keep_acls: true, ..AcceptOptions::default() };
+    let numeric = AcceptOptions { numeric_ids: true, ..asking.clone() };
+    let long = vec![b'x'; 257];
+    let bad: [(u32, &[u8]); 9] = [
+        (1000, b""),
+        (1000, b"../../etc"),
+        (1000, b"a\nroot:x:0:0"),
+        (1000, b"a:b"),
+        (1000, b"a\0b"),
+        (1000, b"a\xff"),
+        (1000, &long),
+        (0, b"alice"),
+        (u32::MAX, b"alice"),
+    ];
+    let badly = bad.into_iter().map(|(id, name)| (asking.clone(), named(id, name)));
+    let unasked = [AcceptOptions::default(), numeric].map(|options| (options, named(1000, b"alice")));
+    for (number, (options, frame)) in badly.chain(unasked).enumerate() {
+        let is_asking = options == asking;
+        let mut inside = mallory.offers(address, "guest", (number == 0).then_some(CODE), &folder).await;
+        let offered = loop {
+            match timeout(LONG, receiver.next_event()).await.unwrap() {
+                Some(ReceiverEvent::OfferReceived(offer)) => break offer,
+                Some(_) => {}
+                None => panic!("it has ended"),
+            }
+        };
+        let transfer = offered.accept(options).await.unwrap();
+        let Some(Message::Accept(accept)) = inside.session.hear().await else { panic!("no answer to {number}") };
+        assert_eq!(accept.owner_names, is_asking);
+        let mut lane = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
+        lane.say_raw(&frame).await;
+        inside.hears_the_end().await;
+        let report = timeout(LONG, transfer.wait()).await.unwrap();
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Protocol { .. })), "{number}: {report:?}");
+        assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 0, "{number}");
+    }
 }

@@ -287,6 +287,7 @@ async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
         transfer: TransferId([7; 16]),
         on_conflict: OnConflict::Replace,
         keep_owner: false,
+        owners_by_name: false,
         keep_setuid: false,
         keep_acls: false,
         widen_modes: false,

@@ -57,6 +57,15 @@ impl Past {
             Direction::Sending | Direction::Receiving => Side::There,
         }
     }
+
+    /// Whether the receiving device asked for it, instead of being offered it.
+    pub fn is_got(&self) -> bool {
+        match self.direction {
+            Direction::Copying => false,
+            Direction::Receiving => self.started_by() == Side::Here,
+            Direction::Sending => self.started_by() == Side::There,
+        }
+    }
 }
 
 /// What is long of a past transfer.

@@ -108,10 +108,12 @@ impl Bottleneck {
     }
 }
 
-/// Why one entry was not moved, with its path as the subject.
-pub fn failure(failure: &Failure, direction: Direction) -> Says {
+/// Why one entry was not moved, with its path as the subject; `is_got` where the receiving device
+/// has asked for it.
+pub fn failure(failure: &Failure, direction: Direction, is_got: bool) -> Says {
     let row = match direction {
         Direction::Copying => copy_failure(failure.reason),
+        Direction::Sending | Direction::Receiving if is_got => got_failure(failure.reason, failure.side),
         Direction::Sending | Direction::Receiving => transfer_failure(failure.reason, failure.side),
     };
     match failure.reason {
@@ -161,6 +163,17 @@ fn transfer_failure(reason: FailureReason, side: Side) -> Row {
         FailureReason::NameNotKept => at(FAILURE_NAME_UNSUPPORTED_HERE, FAILURE_NAME_UNSUPPORTED_THERE),
         // Only copies fail for these reasons.
         FailureReason::SameFile | FailureReason::IntoItself | FailureReason::CutShort { .. } => copy_failure(reason),
+    }
+}
+
+/// What was asked for is got again, and not sent.
+fn got_failure(reason: FailureReason, side: Side) -> Row {
+    match (reason, side) {
+        (FailureReason::ChangedWhileReading, Side::Here) => FAILURE_SERVED_CHANGED,
+        (FailureReason::ChangedWhileReading, Side::There) => FAILURE_GET_CHANGED,
+        (FailureReason::Differs, Side::Here) => FAILURE_GET_DIFFERS,
+        (FailureReason::Differs, Side::There) => FAILURE_SERVED_DIFFERS,
+        _ => transfer_failure(reason, side),
     }
 }
 

@@ -9,9 +9,9 @@ use crate::progress::Progress;
 use crate::transfer::{Direction, Side, Stage};
 
 impl Progress {
-    /// Where a transfer in that direction stands. `peer` is the other device's name, or the folder
-    /// of a copy. None once it has ended.
-    pub fn says(&self, direction: Direction, peer: Option<&str>) -> Option<Says> {
+    /// Where a transfer in that direction stands. `is_got` where the receiving device has asked for
+    /// it. `peer` is the other device's name, or the folder of a copy. None once it has ended.
+    pub fn says(&self, direction: Direction, is_got: bool, peer: Option<&str>) -> Option<Says> {
         let is_sending = direction == Direction::Sending;
         let row = match self.stage {
             Stage::Connecting if direction == Direction::Copying => STAGE_STARTING,
@@ -30,7 +30,7 @@ impl Progress {
             Stage::Finishing => STAGE_FINISHING_HERE,
             Stage::Verifying => STAGE_VERIFYING,
             Stage::Reconnecting | Stage::Paused => match self.interruption {
-                Some(interruption) => return Some(interruption.says(direction, peer)),
+                Some(interruption) => return Some(interruption.says(direction, is_got, peer)),
                 None => STAGE_RESUMING,
             },
             Stage::Ended => return None,
@@ -48,8 +48,10 @@ fn running(direction: Direction) -> Row {
 }
 
 impl Interruption {
-    /// Why a transfer in that direction does not continue, and until when that is waited for.
-    pub fn says(&self, direction: Direction, peer: Option<&str>) -> Says {
+    /// Why a transfer in that direction does not continue, and until when that is waited for. The
+    /// device that has started it tries again; the other one waits.
+    pub fn says(&self, direction: Direction, is_got: bool, peer: Option<&str>) -> Says {
+        let tries = is_got == (direction == Direction::Receiving);
         // Only a copy inside this machine is never given up: it was paused here.
         let Some(gives_up) = self.gives_up else { return WAIT_PAUSED.says() };
         let says = match self.why {
@@ -59,7 +61,7 @@ impl Interruption {
             }
             Outage::Paused { by: Side::Here } => WAIT_PAUSED_HERE.says(),
             Outage::Paused { by: Side::There } => WAIT_PAUSED_THERE.says(),
-            _ if direction == Direction::Receiving => WAIT_FOR_PEER.says(),
+            _ if !tries => WAIT_FOR_PEER.says(),
             Outage::Broken | Outage::Silent | Outage::Unreachable | Outage::Busy | Outage::TooManyOffers => {
                 let why = outage(self.why).map(|why| why.of_peer(peer).what()).unwrap_or_default();
                 match self.next_try {
@@ -99,8 +101,8 @@ mod tests {
     #[test]
     fn an_interruption_says_who_waits_for_what_and_how_long() {
         let waits = |why, next_try| Interruption { why, next_try, gives_up: Some(Duration::from_millis(899_100)) };
-        let sending = |waits: Interruption| waits.says(Direction::Sending, Some("lab-ws")).what();
-        let receiving = |waits: Interruption| waits.says(Direction::Receiving, Some("laptop")).what();
+        let sending = |waits: Interruption| waits.says(Direction::Sending, false, Some("lab-ws")).what();
+        let receiving = |waits: Interruption| waits.says(Direction::Receiving, false, Some("laptop")).what();
         assert_eq!(
             sending(waits(Outage::Broken, Some(Duration::from_millis(3_200)))),
             "Connection to lab-ws lost. Trying again in 4 s, times out in 15 min"
@@ -119,7 +121,10 @@ mod tests {
             receiving(waits(Outage::Full(Shortage::default()), None)),
             "Paused: the disk is full. Free up space within 15 min to resume"
         );
+        let got = |direction| waits(Outage::Broken, None).says(direction, true, Some("lab-ws")).what();
+        assert_eq!(got(Direction::Receiving), "Connection to lab-ws lost. Trying again…");
+        assert_eq!(got(Direction::Sending), "Interrupted. Waiting for lab-ws, times out in 15 min");
         let copying = Interruption { gives_up: None, ..paused(Side::Here) };
-        assert_eq!(copying.says(Direction::Copying, None).what(), "Paused");
+        assert_eq!(copying.says(Direction::Copying, false, None).what(), "Paused");
     }
 }

@@ -274,10 +274,22 @@ rows! {
         what: "already existed on {peer} and was left unchanged",
     }
     FAILURE_DIFFERS_HERE: "failure.differs.here" {
-        what: "failed verification here and was removed: send it again, and if that fails too, check this device's disk",
+        what: "failed verification here and was removed: have it sent again, and if that fails too, check this device's disk",
     }
     FAILURE_DIFFERS_THERE: "failure.differs.there" {
         what: "failed verification on {peer} and was removed: send it again, and if that fails too, check that device's disk",
+    }
+    FAILURE_GET_CHANGED: "failure.get.changed" {
+        what: "changed on {peer} while it was being read and was skipped: get it again once it no longer changes",
+    }
+    FAILURE_GET_DIFFERS: "failure.get.differs" {
+        what: "failed verification here and was removed: get it again, and if that fails too, check this device's disk",
+    }
+    FAILURE_SERVED_CHANGED: "failure.served.changed" {
+        what: "changed here while it was being read and was skipped: {peer} can get it again once it no longer changes",
+    }
+    FAILURE_SERVED_DIFFERS: "failure.served.differs" {
+        what: "failed verification on {peer} and was removed there: {peer} can get it again, and if that fails too, check that device's disk",
     }
     FAILURE_OWN_FOLDER_HERE: "failure.ownFolder.here" {
         what: "leads into Ringway's own folders here, which receive no files",
@@ -740,8 +752,8 @@ rows! {
     }
     STALLED_HERE: "fault.stalledHere" {
         what: "Stalled: {peer} sent nothing for {time}.",
-        terminal: "Complete files are kept here. Get the same again to resume; --timeout sets how long to wait.",
-        window: "Complete files are kept here. Get the same again to resume.",
+        terminal: "Complete files are kept here. Have the same sent again to resume; --timeout sets how long to wait.",
+        window: "Complete files are kept here. Have the same sent again to resume.",
     }
     VERSION: "fault.version" {
         what: "{peer} uses version {theirs, number} of Ringway's protocol, this device version {ours, number}.",
@@ -969,12 +981,12 @@ rows! {
         next: "Complete files in folders that existed before are kept. A new folder was removed. Pair the two devices again, then send again.",
     }
     NO_LONGER_SHARED_HERE: "fault.noLongerShared.here" {
-        what: "Stopped: it is no longer shared with {peer}.",
-        next: "What arrived at {peer} stays there.",
+        what: "Stopped: the folder is no longer shared with {peer}.",
+        next: "What arrived stays where it is.",
     }
     NO_LONGER_SHARED_THERE: "fault.noLongerShared.there" {
-        what: "{peer} no longer shares this with this device.",
-        next: "What arrived is kept. Have it shared again there, then get the same again to resume.",
+        what: "{peer} no longer shares the folder with this device.",
+        next: "What arrived is kept. Have it shared again there, then repeat the transfer to resume.",
     }
     DESTINATION_GONE: "fault.destinationGone" {
         what: "The destination folder was removed, renamed or unmounted during the transfer.",
@@ -1013,48 +1025,52 @@ rows! {
         terminal: "Start `ringway serve` there instead of `ringway recv`.",
         window: "Start Ringway there, or its service.",
     }
-    // What a terminal says in addition, or instead, of what the other device was asked for.
+    // What is said next, in addition or instead, of what the other device was asked for.
     GET_RESUME: "fault.get.resume" {
-        terminal: "What arrived is kept. Get the same again to resume.",
+        next: "What arrived is kept. Get the same again to resume.",
     }
     GET_AGAIN: "fault.get.again" {
-        terminal: "No incomplete file appears under its final name. Get the same again to complete it.",
+        next: "No incomplete file appears under its final name. Get the same again to complete it.",
     }
     GET_ROOM: "fault.get.room" {
-        terminal: "Free up space or choose another folder, then get the same again.",
+        next: "Free up space or choose another folder, then get the same again.",
     }
     GET_FULL: "fault.get.full" {
-        terminal: "Complete files are kept. Free up space or choose another folder, then get the same again to resume.",
+        next: "Complete files are kept. Free up space or choose another folder, then get the same again to resume.",
     }
     GET_BUSY: "fault.get.busy" {
         terminal: "Get it again when one has finished; --retry waits for that.",
+        window: "Get it again when one has finished.",
     }
     GET_PAUSED: "fault.get.paused" {
-        terminal: "Resume it there, then get it again.",
+        next: "Resume it there, then get it again.",
     }
     GET_TOO_MANY: "fault.get.tooMany" {
         terminal: "Get it again in {time}; --retry waits for that.",
+        window: "Get it again in {time}.",
     }
     GET_FORGOTTEN: "fault.get.forgotten" {
-        terminal: "Complete files in folders that existed before are kept. Pair the two devices again, then get the same again.",
+        next: "Complete files in folders that existed before are kept. Pair the two devices again, then get the same again.",
     }
     GET_GONE: "fault.get.gone" {
-        terminal: "Put it back or choose another one, then get it again.",
+        next: "Put it back or choose another one, then get it again.",
     }
     GET_SOON: "fault.get.soon" {
-        terminal: "It may have too many connections, or be shutting down. Try again in a moment.",
+        next: "It may have too many connections, or be shutting down. Try again in a moment.",
     }
     GET_REFUSED: "fault.get.refused" {
         terminal: "Nothing accepts connections at that port. Start `ringway serve` there, and use the address and port that it shows. If it runs already, a firewall refuses: `ringway doctor` there shows the command that opens the port.",
+        window: "Start Ringway there, or its service, and check the port. If both are right, open the firewall there: the Inbox or “ringway doctor” shows the command.",
     }
     GET_PAIRING: "fault.get.pairing" {
         terminal: "`ringway code --new` there shows a code. Enter it: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",
+        window: "Pair the two devices again, with the code from its Inbox.",
     }
     SERVED_KEPT: "fault.get.servedKept" {
-        terminal: "What arrived at {peer} stays there.",
+        next: "What arrived at {peer} stays there.",
     }
     SERVED_AGAIN: "fault.get.servedAgain" {
-        terminal: "What arrived at {peer} stays there. It can get the same again to resume.",
+        next: "What arrived at {peer} stays there. It can get the same again to resume.",
     }
     ANSWER_LOST: "fault.answerLost" {
         what: "The connection to {peer} was lost before it had answered: {why}.",

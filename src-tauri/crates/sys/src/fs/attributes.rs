@@ -7,7 +7,7 @@ pub use super::metadata::{
     set_times_both,
 };
 pub use clone::{
-    XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, is_not_kept, remove_acl, remove_acl_at,
-    remove_default_acl,
+    XattrsCopied, copy_xattrs, copy_xattrs_at, default_acl, has_default_acl, has_xattrs, is_not_kept, remove_acl,
+    remove_acl_at, remove_default_acl,
 };
 pub use xattrs::{XATTR_VALUE_BYTES_MAX, Xattr, portable_xattrs, set_xattr};

@@ -1,36 +1,38 @@
-//! Owns queries of the system's user database, which may include directory servers (getpwuid_r(3)).
-
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
+//! Owns queries of the system's databases of users and groups, which may include directory servers
+//! (getpwuid_r(3), getgrgid_r(3)). A statically linked program asks `/etc/passwd` and `/etc/group`.
 use std::path::PathBuf;
 
-/// The most bytes that one entry of the database may take.
-const ENTRY_BYTES_MAX: usize = 1 << 20;
+use nix::unistd::{Gid, Group, Uid, User};
+
+/// What stands in a name for bytes that are no UTF-8.
+const NOT_TEXT: char = char::REPLACEMENT_CHARACTER;
 
 /// The home of the user with this number in the user database; `None` if the database has no such
 /// user, or cannot be read.
 pub fn home_of(uid: u32) -> Option<PathBuf> {
-    let mut buffer = vec![0_u8; 1024];
-    loop {
-        // SAFETY: `passwd` is plain integers and pointers, for which all zeroes is a value.
-        let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
-        let mut found = std::ptr::null_mut();
-        // SAFETY: all pointers are to live values, exclusively borrowed over the call, and the
-        // length is the buffer's.
-        let error =
-            unsafe { libc::getpwuid_r(uid, &raw mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &raw mut found) };
-        if error == libc::ERANGE && buffer.len() < ENTRY_BYTES_MAX {
-            buffer.resize(buffer.len() * 4, 0);
-            continue;
-        }
-        if error != 0 || found.is_null() || entry.pw_dir.is_null() {
-            return None;
-        }
-        // SAFETY: the entry was found, so that `pw_dir` is a string with its NUL in `buffer`, which
-        // is alive and not changed meanwhile.
-        let home = unsafe { CStr::from_ptr(entry.pw_dir) };
-        return Some(PathBuf::from(OsStr::from_bytes(home.to_bytes())));
-    }
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.dir)
+}
+
+/// The name of the user with this number, if it is text.
+pub fn user_name(uid: u32) -> Option<String> {
+    let name = User::from_uid(Uid::from_raw(uid)).ok().flatten()?.name;
+    (!name.contains(NOT_TEXT)).then_some(name)
+}
+
+/// The name of the group with this number, if it is text.
+pub fn group_name(gid: u32) -> Option<String> {
+    let name = Group::from_gid(Gid::from_raw(gid)).ok().flatten()?.name;
+    (!name.contains(NOT_TEXT)).then_some(name)
+}
+
+/// The number of the user with this name.
+pub fn user_id(name: &str) -> Option<u32> {
+    User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
+}
+
+/// The number of the group with this name.
+pub fn group_id(name: &str) -> Option<u32> {
+    Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw())
 }
 
 #[cfg(test)]
@@ -41,5 +43,16 @@ mod tests {
     fn root_has_a_home_and_an_unknown_user_has_none() {
         assert!(home_of(0).is_some_and(|home| home.is_absolute()));
         assert_eq!(home_of(u32::MAX - 1), None);
+    }
+
+    #[test]
+    fn root_has_a_name_and_nobody_has_an_unknown_one() {
+        assert_eq!((user_name(0).as_deref(), user_id("root")), (Some("root"), Some(0)));
+        assert_eq!((group_name(0).as_deref(), group_id("root")), (Some("root"), Some(0)));
+        assert_eq!((user_name(u32::MAX - 1), group_name(u32::MAX - 1)), (None, None));
+        // As a peer may send it.
+        for name in ["", "no such name here", "a/b", "a:b", "a\nb", "a\0b", &"x".repeat(4096)] {
+            assert_eq!((user_id(name), group_id(name)), (None, None), "{name:?}");
+        }
     }
 }

@@ -16,6 +16,8 @@ use rustix::io::Errno;
 
 use selection::Selection;
 
+use super::own_names::attempt_id;
+
 /// Bytes that the names of one listing take, over all folders on the way down. A folder of which
 /// the names need more is read several times: those with 100,000 names of ordinary length are not.
 pub const NAMES_BYTES_MAX: usize = 4 << 20;
@@ -173,6 +175,9 @@ impl Listing<'_> {
 
     fn show(&self, dir: &Dir, name: &[u8], path: &[u8], show: &mut impl FnMut(Found<'_>) -> bool) -> Shown {
         let Ok(path) = RelPath::new(path) else { return Shown::Entry };
+        if attempt_id(name).is_some() {
+            return Shown::Entry;
+        }
         let there = match dir.metadata(name) {
             // It was removed since the folder was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Shown::Entry,
@@ -215,6 +220,9 @@ pub fn open_folder(root: &Dir, path: RelPath<'_>, hides: &dyn Fn(&Metadata) -> b
     let mut at = None;
     // One by one, so that nothing that is left out is gone through.
     for name in path.components() {
+        if attempt_id(name.as_bytes()).is_some() {
+            return Ok(None);
+        }
         let above = at.as_ref().unwrap_or(root);
         let folder = above.open_dir(name.as_bytes()).map_err(errno)?;
         // Also what shows the kernel: what is there and what is not have one answer.
@@ -239,7 +247,7 @@ pub fn look_at(
     };
     let Some(folder) = open_folder(root, above, hides)? else { return Ok(None) };
     let there = folder.metadata(name.as_bytes()).map_err(errno)?;
-    if hides(&there) {
+    if hides(&there) || attempt_id(name.as_bytes()).is_some() {
         return Ok(None);
     }
     let target = match there.kind {
@@ -269,7 +277,7 @@ pub fn open_file(
         Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => Err(Errno::OPNOTSUPP),
     };
     let there = folder.metadata(name.as_bytes()).map_err(errno)?;
-    if hides(&there) {
+    if hides(&there) || attempt_id(name.as_bytes()).is_some() {
         return Ok(None);
     }
     // Opening something else could act on it.

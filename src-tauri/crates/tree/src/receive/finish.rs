@@ -123,8 +123,20 @@ impl<'i> Finisher<'i> {
         let (edited, failed) = (results.edited(), results.failed());
         let reused = results.reused();
         let acls_lost = incoming.acls_lost();
-        let receipt =
-            Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, acls_lost, proven };
+        let owners_by_number = incoming.owners_by_number();
+        let receipt = Receipt {
+            there,
+            moved,
+            unchanged,
+            skipped,
+            skipped_bytes,
+            reused,
+            edited,
+            failed,
+            acls_lost,
+            owners_by_number,
+            proven,
+        };
         Ok((receipt, arrived))
     }
 

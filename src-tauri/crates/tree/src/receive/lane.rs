@@ -16,7 +16,7 @@ use ringway_model::Operation;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead,
-    Xattrs,
+    RangeStep, Xattrs,
 };
 use ringway_wire::{ProtocolError, RelPath};
 
@@ -123,6 +123,7 @@ impl<'i> Worker<'i> {
                     }
                     // All of it, before anything is looked for.
                     incoming.sender.hold_list_to_offer(list.files().map(|(path, entry)| (path, entry.name)))?;
+                    incoming.policy.attributes.owners.learn(list.owner_names())?;
                     self.list(&list)?;
                 }
                 FrameKind::Chunks => {
@@ -132,7 +133,10 @@ impl<'i> Worker<'i> {
                     // There is no body that it could be needed for.
                     let window = ChunkWindow::parse(&header, head)?;
                     incoming.sender.hold_to_offer(window.head().folder, Some(window.head().entry.name))?;
-                    self.chunks(&window, &mut buffer, io)?;
+                    let owners = &incoming.policy.attributes.owners;
+                    owners.learn(window.head().owner_names)?;
+                    let attributes = owners.local(&window.head().entry.attributes);
+                    self.chunks(&window.with_attributes(attributes), &mut buffer, io)?;
                 }
                 FrameKind::Range => {
                     let (head, digest) = match incoming.proof {
@@ -140,6 +144,13 @@ impl<'i> Worker<'i> {
                         Some(_) => RangeHead::parse_proven(&header, head).map(|(head, digest)| (head, Some(digest)))?,
                     };
                     incoming.sender.hold_to_offer(head.folder, Some(head.entry.name))?;
+                    let owners = &incoming.policy.attributes.owners;
+                    owners.learn(head.owner_names)?;
+                    if matches!(head.step, RangeStep::Last { .. }) {
+                        owners.note(&head.entry.attributes);
+                    }
+                    let attributes = owners.local(&head.entry.attributes);
+                    let head = RangeHead { entry: Entry { attributes, ..head.entry }, ..head };
                     self.range(&header, &head, body, digest, io)?;
                 }
                 FrameKind::Batch => {
@@ -148,6 +159,7 @@ impl<'i> Worker<'i> {
                         Some(_) => Batch::parse_proven(&header, head)?,
                     };
                     incoming.sender.hold_batch_to_offer(&batch)?;
+                    incoming.policy.attributes.owners.learn(batch.owner_names())?;
                     incoming.accounts.batch(&batch);
                     self.batch(&batch, body, io)?;
                 }
@@ -200,9 +212,15 @@ impl<'i> Worker<'i> {
             match item {
                 Item::Folder { path: folder, attributes, xattrs } => {
                     path = folder;
+                    let attributes = attributes.map(|attributes| self.owned_here(&attributes));
                     current = self.enter(path, attributes, xattrs)?;
                 }
                 Item::Entry(entry, contents) => {
+                    let entry = match entry.kind {
+                        // It has its file's owner.
+                        EntryKind::HardLink { .. } => entry,
+                        _ => Entry { attributes: self.owned_here(&entry.attributes), ..entry },
+                    };
                     let digest = batch.digest(files);
                     files += usize::from(matches!(entry.kind, EntryKind::File { .. }));
                     let contents = SmallContents { body: &body[contents], digest };
@@ -223,6 +241,14 @@ impl<'i> Worker<'i> {
             }
         }
         self.finish_group(group, io)
+    }
+
+    /// The attributes that an entry is to have here, which is counted if its owner or group stays a
+    /// number.
+    fn owned_here(&self, attributes: &Attributes) -> Attributes {
+        let owners = &self.incoming.policy.attributes.owners;
+        owners.note(attributes);
+        owners.local(attributes)
     }
 
     /// Makes `path` the current folder. When that fails, all its entries will, each by name.

@@ -6,5 +6,6 @@ pub(super) mod edits;
 pub(super) mod folder_records;
 pub(super) mod folders;
 pub(super) mod landing;
+pub(super) mod owners;
 pub(super) mod policy;
 pub(super) mod top_names;

@@ -7,14 +7,15 @@ use ringway_model::{IntoHome, OnConflict, TransferId};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Wanted;
 
+use super::OWNERS_LOOKED_AT_MAX;
 use super::allowance::Allowance;
 use super::destination::Expected;
 use super::protected::homes::Homes;
 use super::protected::own_folders::OwnFolders;
 use super::received_before::Brought;
-use super::{OWNERS_LOOKED_AT_MAX, STAGING_ID_DIGITS};
 use crate::descriptors::ForReceiving;
 use crate::disk::Dir;
+use crate::filesystem::own_names::STAGING_ID_DIGITS;
 
 /// What the same device brought under a top-level name before, if it brought anything.
 pub type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sync>;
@@ -41,11 +42,14 @@ pub struct DestinationOptions {
     pub transfer: TransferId,
     /// What happens to files that exist.
     pub on_conflict: OnConflict,
-    /// Numeric owner and group are kept.
+    /// Owner and group are kept.
     pub keep_owner: bool,
+    /// Owners, groups, and those in access control lists are those of the sender's names, where
+    /// they have such names here, and not of its numbers.
+    pub owners_by_name: bool,
     /// setuid and setgid are kept.
     pub keep_setuid: bool,
-    /// Access control lists are kept, with the ids that they have.
+    /// Access control lists are kept.
     pub keep_acls: bool,
     /// Under [`OnConflict::Replace`], folders that exist take the sender's mode also where that
     /// lets more people in.

@@ -2,6 +2,7 @@
 //! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
 pub(super) mod attempt;
 pub(super) mod exchanges;
+pub(super) mod inheritance;
 pub(super) mod journal;
 mod owner_bit;
 pub(super) mod read_only_folders;
@@ -28,7 +29,8 @@ use ringway_wire::stretches::Stretches;
 use rustix::fs::FlockOperation;
 
 use super::staging::unfinished::About;
-use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX};
+use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE};
+use crate::filesystem::own_names::{OWN_PREFIX, attempt_id};
 
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
 const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
@@ -423,7 +425,7 @@ pub(super) fn remove_stale(root: &Dir) {
             if is_older_than(KEPT_FOR_SECS) {
                 let _ = removal::remove_staging(root, &name);
             }
-        } else if unfinished::id_of(&name).is_some() && removal::is_emptied(&dir) && is_older_than(LEFT_FOR_SECS) {
+        } else if attempt_id(&name).is_some() && removal::is_emptied(&dir) && is_older_than(LEFT_FOR_SECS) {
             let _ = removal::remove_emptied(root, &name, &dir);
         }
     }

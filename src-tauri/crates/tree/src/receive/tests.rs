@@ -13,8 +13,8 @@ use ringway_model::{Edit, Failure, FailureReason, TransferId};
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{
-    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
-    XattrBuffer, Xattrs,
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, OwnerNames, RangeHead,
+    RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
 use ringway_wire::offered::NameCollector;
 use ringway_wire::{Name, OfferedNames, RelPath, control};
@@ -29,9 +29,11 @@ mod ends;
 mod fresh;
 mod hostile;
 mod kept;
+mod lists;
 mod merging;
 mod oracle;
 mod own;
+mod owners;
 mod parts;
 mod proving;
 mod saved;
@@ -227,7 +229,10 @@ impl Lane {
     ) -> Self {
         let mut lane = self.flush();
         let (step, stamp, folder) = (RangeStep::More, lane.stamp, path(at));
-        lane.head.begin_chunks(number, &RangeHead { file_id, offset, step, stamp, folder, entry });
+        lane.head.begin_chunks(
+            number,
+            &RangeHead { file_id, offset, step, stamp, folder, entry, owner_names: OwnerNames::default() },
+        );
         for (len, contents) in chunks {
             lane.head.chunk(*len as u32, Digest(*blake3::hash(contents).as_bytes()));
         }
@@ -245,7 +250,15 @@ impl Lane {
 
     fn range(self, id: u64, at: &str, entry: Entry<'_>, offset: u64, body: &[u8], step: RangeStep) -> Self {
         let mut lane = self.flush();
-        let head = RangeHead { file_id: id, offset, step, stamp: lane.stamp, folder: path(at), entry };
+        let head = RangeHead {
+            file_id: id,
+            offset,
+            step,
+            stamp: lane.stamp,
+            folder: path(at),
+            entry,
+            owner_names: OwnerNames::default(),
+        };
         let header = match lane.digest(body) {
             Some(digest) => lane.head.proven_range(&head, body.len(), digest),
             None => lane.head.range(&head, body.len()),
@@ -294,6 +307,7 @@ impl Site {
             transfer: TransferId([7; 16]),
             on_conflict,
             keep_owner: false,
+            owners_by_name: false,
             keep_setuid: false,
             keep_acls: false,
             widen_modes: false,

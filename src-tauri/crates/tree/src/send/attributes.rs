@@ -3,7 +3,7 @@ use std::os::fd::AsFd;
 
 use ringway_sys::attributes::{Metadata, Xattr};
 use ringway_sys::space::filesystem_id;
-use ringway_wire::lane::{Attributes, Timestamp, XattrBuffer};
+use ringway_wire::lane::{AclKind, Attributes, Timestamp, XattrBuffer};
 
 /// The identity of a file or folder, whatever its name: device and inode number.
 pub(super) type Identity = (u64, u64);
@@ -54,7 +54,49 @@ pub(super) fn allocated(metadata: &Metadata) -> u64 {
     metadata.size.min(metadata.blocks_512.saturating_mul(512))
 }
 
-/// Converts to the wire's type; false if some were left out because of its limits.
+/// Converts to the wire's type; false if some were left out because of its limits. Of an access
+/// control list that is too long, what names nobody is taken: the mode has the list's mask in place
+/// of what the owning group may do, and would let that group in by itself.
 pub(super) fn collect_xattrs(found: &[Xattr], out: &mut XattrBuffer) -> bool {
-    found.iter().fold(true, |all, (name, value)| out.push(name, value) && all)
+    found.iter().fold(true, |all, (name, value)| {
+        let taken = out.push(name, value);
+        if !taken && AclKind::of(name).is_some() {
+            out.push(name, &without_names(value));
+        }
+        taken && all
+    })
+}
+
+/// A list without its entries that name users or groups (linux/posix_acl_xattr.h).
+fn without_names(list: &[u8]) -> Vec<u8> {
+    const VERSION_LEN: usize = 4;
+    const ENTRY_LEN: usize = 8;
+    const NAMES_USER: u16 = 2;
+    const NAMES_GROUP: u16 = 8;
+    let (version, entries) = list.split_at(list.len().min(VERSION_LEN));
+    let tag = |entry: &[u8]| u16::from_le_bytes([entry[0], entry[1]]);
+    let unnamed = entries.chunks_exact(ENTRY_LEN).filter(|entry| ![NAMES_USER, NAMES_GROUP].contains(&tag(entry)));
+    [version].into_iter().chain(unnamed).flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_list_that_is_too_long_the_owning_groups_part_is_kept() {
+        let entry = |tag: u16, permissions: u16, id: u32| {
+            [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+        };
+        let named = (0..200).map(|id| entry(2, 7, id));
+        let entries = [entry(1, 6, u32::MAX)].into_iter().chain(named);
+        let entries = entries.chain([entry(4, 0, u32::MAX), entry(16, 7, u32::MAX), entry(32, 0, u32::MAX)]);
+        let list = [2_u32.to_le_bytes().to_vec()].into_iter().chain(entries).flatten().collect::<Vec<_>>();
+        let mut out = XattrBuffer::default();
+        let found = [(AclKind::Access.name().to_vec(), list), (b"user.a".to_vec(), b"x".to_vec())];
+        assert!(!collect_xattrs(&found, &mut out));
+        let sent = out.as_xattrs();
+        assert_eq!(sent.acl(AclKind::Access).map(|acl| acl.of_group()), Some(0));
+        assert_eq!(sent.iter().count(), 1, "beside it");
+    }
 }

@@ -14,7 +14,7 @@ use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
-use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
+use ringway_wire::lane::{Attributes, Entry, FrameHeader, HeadBuffer, OwnerNamesBuffer, XattrBuffer, Xattrs};
 use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
@@ -60,12 +60,16 @@ impl From<Cancelled> for io::Error {
 impl<'a> Lane<'a> {
     pub(super) fn new(shared: &'a Shared, to: &'a mut dyn LaneSink, io: &'a mut FileIo) -> Self {
         let number = shared.lanes.fetch_add(1, Ordering::Relaxed);
+        let mut head = HeadBuffer::default();
+        if shared.owner_names.get().is_some() {
+            head.name_owners();
+        }
         Self {
             shared,
             io,
             body: PageBuffer::new(LANE_BODY_MAX),
             again: PageBuffer::default(),
-            head: HeadBuffer::default(),
+            head,
             to,
             next_id: number << LANE_ID_SHIFT,
         }
@@ -131,6 +135,19 @@ impl<'a> Lane<'a> {
         send(self.shared, self.to, &self.head, header, body)
     }
 
+    /// Adds an entry to the head of a batch or list, with the names of its users and groups.
+    pub(super) fn add(&mut self, entry: &Entry<'_>) {
+        self.head.entry(entry);
+        self.name_owners(&entry.attributes, entry.xattrs);
+    }
+
+    /// Adds the names of an entry's users and groups to the head of a batch or list.
+    pub(super) fn name_owners(&mut self, attributes: &Attributes, xattrs: Xattrs<'_>) {
+        if let Some(names) = self.shared.owner_names.get() {
+            names.tell(attributes, xattrs, self.head.owner_names());
+        }
+    }
+
     /// Opens a regular file for reading, and waits if no descriptors are left.
     pub(super) fn open_file(&self, dir: &Dir, name: &[u8]) -> Result<OpenFile, (Operation, FailureReason)> {
         let failed = |error: io::Error| (Operation::Open, reason(&error));
@@ -142,7 +159,9 @@ impl<'a> Lane<'a> {
             return Err(failed(Errno::NOENT.into()));
         }
         match metadata.kind {
-            Kind::File => Ok(OpenFile { file, metadata, xattrs: XattrBuffer::default() }),
+            Kind::File => {
+                Ok(OpenFile { file, metadata, xattrs: XattrBuffer::default(), names: OwnerNamesBuffer::default() })
+            }
             // It was a file when its folder was listed.
             Kind::Dir => Err((Operation::Open, FailureReason::ChangedWhileReading)),
             _ => Err((Operation::Open, FailureReason::SpecialFile)),

@@ -31,6 +31,7 @@ use super::walk::roots::Root;
 use super::{joined, reason};
 use crate::descriptors::{self, ForSending, Shortage};
 use crate::filesystem::listing::{Position, Window, first_name};
+use crate::filesystem::own_names::attempt_id;
 use crate::filesystem::selection::{Filter, Met, Verdict, why_missing};
 
 /// Entries of a folder that are listed, sorted and read together: enough that inode order pays,
@@ -371,6 +372,10 @@ impl<F: Finds> Walk<F> {
             let (name, file_type) = window.entry(index);
             // Asked even if it is left out, so that it does not count as vanished.
             let is_offered = !path.is_empty() || self.is_offered(name);
+            // What others have not sent whole yet is not shared with anybody.
+            if self.hides.is_some() && attempt_id(name).is_some() {
+                return Ok(());
+            }
             let is_known = file_type != FileType::Unknown;
             let is_folder = file_type == FileType::Directory;
             if is_known && !(self.takes(&path, name, is_folder)? && is_offered) {

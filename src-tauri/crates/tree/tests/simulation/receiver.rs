@@ -55,6 +55,7 @@ pub(crate) fn options(disk: &crate::disk::Simulated, transfer: [u8; 16], prove: 
         transfer: TransferId(transfer),
         on_conflict: OnConflict::Replace,
         keep_owner: false,
+        owners_by_name: false,
         keep_setuid: false,
         keep_acls: false,
         widen_modes: false,
@@ -193,7 +194,7 @@ impl Receiver {
         let disk: Arc<dyn Disk> = site.disk.clone();
         match Incoming::begin_on(options, disk) {
             Ok(incoming) => {
-                self.machine.accept(4, incoming.lists(), incoming.doubts());
+                self.machine.accept(incoming.accepted(4));
                 self.incoming = Some(incoming);
             }
             Err(_) if site.has_died() => {}

@@ -6,7 +6,7 @@ mod sending;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use ringway_model::{DeclineReason, Shortage};
-use ringway_wire::control::{Cancel, FRAME_PREFIX_LEN, Greeting, Message, Offer, Totals, Wanted};
+use ringway_wire::control::{Accept, Cancel, FRAME_PREFIX_LEN, Greeting, Message, Offer, Totals, Wanted};
 use ringway_wire::lane::{Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, Timestamp, Xattrs};
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::session::{Event, Machine};
@@ -209,7 +209,7 @@ impl Sender {
                 retry_s: self.terms.retry_s,
                 in_share: None,
             }),
-            Event::Accepted { lanes, lists, doubts } => {
+            Event::Accepted(Accept { lanes, lists, doubts, .. }) => {
                 (self.lists, self.doubts) = (lists, doubts);
                 let some = random.below(usize::from(lanes)) + 1;
                 self.lanes.resize_with(some, Lane::default);

@@ -127,6 +127,7 @@ impl Message {
                     }
                     _ => out.put_bool(accept.lists),
                 }
+                out.put_bool(accept.owner_names);
             }
             Self::Decline(decline) => {
                 out.put_u8(10);
@@ -169,6 +170,7 @@ impl Message {
                 out.put_u64(receipt.edited);
                 out.put_u64(receipt.failed);
                 out.put_u64(receipt.acls_lost);
+                out.put_u64(receipt.owners_by_number);
                 out.put_bool(receipt.proven.is_some());
                 if let Some(Proven { files, bytes, took }) = receipt.proven {
                     out.put_u64(files);
@@ -290,7 +292,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
                 2 => (true, Some(reader.i64()?)),
                 _ => return Err(ProtocolError::BadValue("lists")),
             };
-            Message::Accept(Accept { lanes, lists, doubts })
+            Message::Accept(Accept { lanes, lists, doubts, owner_names: reader.bool("owner names")? })
         }
         10 => Message::Decline(decode_decline(reader)?),
         11 => Message::PathTaken(PathCodes {
@@ -475,6 +477,7 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
     let (skipped, skipped_bytes) = (reader.entries("skipped entries")?, reader.u64()?);
     let (reused, edited, failed) = (reader.u64()?, reader.entries("kept entries")?, reader.entries("failed entries")?);
     let acls_lost = reader.entries("lost access control lists")?;
+    let owners_by_number = reader.entries("owners by number")?;
     // Beside each edited entry is an entry that was sent.
     if edited > there.files.saturating_add(there.links) {
         return Err(ProtocolError::BadValue("kept entries"));
@@ -489,7 +492,19 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
             Some(Proven { files, bytes, took })
         }
     };
-    Ok(Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, acls_lost, proven })
+    Ok(Receipt {
+        there,
+        moved,
+        unchanged,
+        skipped,
+        skipped_bytes,
+        reused,
+        edited,
+        failed,
+        acls_lost,
+        owners_by_number,
+        proven,
+    })
 }
 
 fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {

@@ -1,5 +1,6 @@
 //! POSIX access control lists, as Linux has them in extended attributes (acl(5),
 //! posix_acl_xattr.h): checked when they are parsed and when they are collected.
+use super::owner::OwnerKind;
 use crate::ProtocolError;
 use crate::limits::ACL_ENTRIES_MAX;
 
@@ -104,6 +105,40 @@ impl<'a> Acl<'a> {
         let of = |wanted| each(entries).find(|(tag, ..)| *tag == wanted).map(|(_, permissions, _)| permissions);
         of(GROUP_OBJ).unwrap_or_default() & of(MASK).unwrap_or(PERMISSIONS)
     }
+
+    /// The users and groups that it names.
+    pub(super) fn named(self) -> impl Iterator<Item = (OwnerKind, u32)> + use<'a> {
+        each(&self.0[VERSION.len()..]).filter_map(|(tag, _, id)| Some((kind_of(tag)?, id)))
+    }
+
+    /// The same list for other numbers of users and groups. Where two become one, that one may do
+    /// what both might.
+    pub fn mapped(&self, map: impl Fn(OwnerKind, u32) -> u32) -> Vec<u8> {
+        let mut entries: Vec<(u16, u16, u32)> = Vec::new();
+        for (tag, permissions, id) in each(&self.0[VERSION.len()..]) {
+            let id = kind_of(tag).map_or(id, |kind| map(kind, id));
+            match entries.iter_mut().find(|(of, _, other)| (*of, *other) == (tag, id)) {
+                Some((_, both, _)) => *both &= permissions,
+                None => entries.push((tag, permissions, id)),
+            }
+        }
+        let mut bytes = VERSION.to_vec();
+        for (tag, permissions, id) in entries {
+            bytes.extend_from_slice(&tag.to_le_bytes());
+            bytes.extend_from_slice(&permissions.to_le_bytes());
+            bytes.extend_from_slice(&id.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// Whose number an entry has, if it has one.
+fn kind_of(tag: u16) -> Option<OwnerKind> {
+    match tag {
+        USER => Some(OwnerKind::User),
+        GROUP => Some(OwnerKind::Group),
+        _ => None,
+    }
 }
 
 /// Tag, permissions and id of each entry.
@@ -145,6 +180,35 @@ mod tests {
         }
         assert_eq!(Acl::new(&list(&[OWNER, OWNERS_GROUP, OTHERS])).unwrap().of_group(), 5);
         assert_eq!(Acl::new(&list(&[OWNER, OWNERS_GROUP, mask, OTHERS])).unwrap().of_group(), 4, "the mask cuts it");
+    }
+
+    #[test]
+    fn numbers_are_mapped_and_two_that_become_one_keep_what_both_may() {
+        let mask = (MASK, 6, NO_ID);
+        let before = list(&[
+            OWNER,
+            (USER, 7, 1000),
+            (USER, 5, 1001),
+            OWNERS_GROUP,
+            (GROUP, 4, 1000),
+            (GROUP, 6, 0),
+            mask,
+            OTHERS,
+        ]);
+        let acl = Acl::new(&before).unwrap();
+        let named: Vec<_> = acl.named().collect();
+        assert_eq!(
+            named,
+            [(OwnerKind::User, 1000), (OwnerKind::User, 1001), (OwnerKind::Group, 1000), (OwnerKind::Group, 0)]
+        );
+        assert_eq!(acl.mapped(|_, id| id), before);
+        let mapped = acl.mapped(|kind, id| match (kind, id) {
+            (OwnerKind::User, _) => 7,
+            (OwnerKind::Group, 1000) => 8,
+            (_, id) => id,
+        });
+        let wanted = list(&[OWNER, (USER, 5, 7), OWNERS_GROUP, (GROUP, 4, 8), (GROUP, 6, 0), mask, OTHERS]);
+        assert_eq!(Acl::new(&mapped).unwrap().as_bytes(), wanted);
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::ops::Range;
 
 use super::digest::{Digest, Digests, ReadDigests};
 use super::entry::{decode_attributes, decode_entry};
-use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, Xattrs, bounded};
+use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, OwnerNames, Xattrs, bounded};
 use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::{LANE_BODY_MAX, PATH_MAX};
@@ -35,6 +35,7 @@ pub struct Batch<'a> {
     head: &'a [u8],
     items: u32,
     counts: Counts,
+    owner_names: OwnerNames<'a>,
     digests: Digests<'a>,
 }
 
@@ -64,6 +65,7 @@ impl<'a> Batch<'a> {
                 }
             }
         }
+        let owner_names = OwnerNames::decode(&mut items.reader)?;
         let digests = digests(items.reader, counts.files as usize)?;
         if items.body_at != header.body_len as usize {
             return Err(ProtocolError::Totals {
@@ -73,12 +75,17 @@ impl<'a> Batch<'a> {
             });
         }
         counts.bytes = header.body_len.into();
-        Ok(Self { head, items: header.items, counts, digests })
+        Ok(Self { head, items: header.items, counts, owner_names, digests })
     }
 
     /// The counts of its entries.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// The names of its entries' users and groups, as far as they are told.
+    pub fn owner_names(&self) -> OwnerNames<'a> {
+        self.owner_names
     }
 
     /// The digest of the file with that index, from 0; `None` if the transfer is not to be proven.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::digest::{DIGEST_LEN, Digest};
 use super::entry::decode_entry;
-use super::{EntryKind, FILE_ID_MAX, FrameHeader, RangeHead, RangeStep, bounded};
+use super::{Attributes, Entry, EntryKind, FILE_ID_MAX, FrameHeader, OwnerNames, RangeHead, RangeStep, bounded};
 use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, CHUNKED_SIZE_MIN, CHUNKS_AIMED_AT, PATH_MAX};
@@ -60,6 +60,7 @@ impl<'a> ChunkWindow<'a> {
             EntryKind::File { size, .. } if size >= CHUNKED_SIZE_MIN => size,
             _ => return Err(ProtocolError::BadValue("entry in chunks")),
         };
+        let owner_names = OwnerNames::decode(&mut reader)?;
         let (chunks, _) = reader.take(header.items as usize * CHUNK_HEAD_LEN)?.as_chunks();
         reader.finish()?;
         let len_max = ChunkLens::of(size).max as u64;
@@ -73,7 +74,7 @@ impl<'a> ChunkWindow<'a> {
             let past_the_end = ProtocolError::Range { id: file_id, why: "past the end of the file" };
             end = end.checked_add(len).filter(|end| *end <= size).ok_or(past_the_end)?;
         }
-        let head = RangeHead { file_id, offset, step: RangeStep::More, stamp, folder, entry };
+        let head = RangeHead { file_id, offset, step: RangeStep::More, stamp, folder, entry, owner_names };
         Ok(Self { number, head, chunks, end })
     }
 
@@ -85,6 +86,12 @@ impl<'a> ChunkWindow<'a> {
     /// The file, and the offset at which the window begins.
     pub fn head(&self) -> &RangeHead<'a> {
         &self.head
+    }
+
+    /// The same for a file that is to have other attributes.
+    pub fn with_attributes(self, attributes: Attributes) -> Self {
+        let entry = Entry { attributes, ..self.head.entry };
+        Self { head: RangeHead { entry, ..self.head }, ..self }
     }
 
     /// The number of its chunks.

@@ -1,9 +1,11 @@
 //! Writing the head of a batch, a list, a range, or a window of chunks.
 use super::batch::{ITEM_FOLDER, ITEM_FOLDER_WITH_ATTRIBUTES};
 use super::entry::{encode_attributes, encode_entry};
+use super::owner_names::{NAMES_OF_ENTRY_LEN_MAX, encode_names};
 use super::xattrs::encode_xattrs;
 use super::{
-    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, FrameKind, RangeHead, RangeStep, Xattrs,
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, FrameKind, OwnerNamesBuffer, RangeHead,
+    RangeStep, Xattrs,
 };
 use crate::bytes::Put;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_HEAD_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
@@ -18,6 +20,12 @@ pub struct HeadBuffer {
     bytes: Vec<u8>,
     items: u32,
     counts: Counts,
+    /// The names of the users and groups that a batch's or list's entries have.
+    owner_names: OwnerNamesBuffer,
+    /// Whether there are such names, so that space is left for them.
+    names_owners: bool,
+    /// Whether the names and digests are at the end of `bytes`.
+    is_whole: bool,
     /// The digests of the files so far, if the transfer is to be proven.
     digests: Vec<u8>,
 }
@@ -28,6 +36,8 @@ impl HeadBuffer {
         self.bytes.clear();
         self.items = 0;
         self.counts = Counts::default();
+        self.owner_names.clear();
+        self.is_whole = false;
         self.digests.clear();
     }
 
@@ -38,8 +48,21 @@ impl HeadBuffer {
 
     /// Whether a folder item and another item are certain to fit.
     pub fn has_room(&self) -> bool {
-        let len = self.bytes.len() + self.digests.len();
-        self.items as usize + 2 <= BATCH_ITEMS_MAX && len + 2 * (ITEM_LEN_MAX + DIGEST_LEN) <= LANE_HEAD_MAX
+        let len = self.bytes.len() + self.owner_names.len() + self.digests.len();
+        let names_len_max = if self.names_owners { NAMES_OF_ENTRY_LEN_MAX } else { 0 };
+        self.items as usize + 2 <= BATCH_ITEMS_MAX
+            && self.owner_names.has_room()
+            && len + 2 * (ITEM_LEN_MAX + names_len_max + DIGEST_LEN) <= LANE_HEAD_MAX
+    }
+
+    /// Leaves space for the names of users and groups, which are added from now on.
+    pub fn name_owners(&mut self) {
+        self.names_owners = true;
+    }
+
+    /// Where to add the names of the users and groups that entries of this batch or list have.
+    pub fn owner_names(&mut self) -> &mut OwnerNamesBuffer {
+        &mut self.owner_names
     }
 
     /// The counts of the added entries.
@@ -117,6 +140,7 @@ impl HeadBuffer {
         self.bytes.put_u64(head.stamp);
         self.bytes.put_short_bytes(head.folder.as_bytes());
         encode_entry(&head.entry, &mut self.bytes);
+        encode_names(head.owner_names, &mut self.bytes);
     }
 
     /// Adds the next chunk of the window.
@@ -134,7 +158,10 @@ impl HeadBuffer {
 
     /// The header of the batch in this head, which is complete now.
     pub fn batch_header(&mut self, body_len: usize) -> FrameHeader {
-        self.bytes.append(&mut self.digests);
+        if !std::mem::replace(&mut self.is_whole, true) {
+            encode_names(self.owner_names.as_names(), &mut self.bytes);
+            self.bytes.append(&mut self.digests);
+        }
         FrameHeader {
             kind: FrameKind::Batch,
             items: self.items,
@@ -165,6 +192,7 @@ impl HeadBuffer {
         self.counts.bytes += body_len as u64;
         self.bytes.put_short_bytes(head.folder.as_bytes());
         encode_entry(&head.entry, &mut self.bytes);
+        encode_names(head.owner_names, &mut self.bytes);
         self.items = 1;
         let (head_len, body_len) = (self.bytes.len() as u32, body_len as u32);
         FrameHeader { kind: FrameKind::Range, items: 1, head_len, body_len, packed_len: 0 }

@@ -1,7 +1,7 @@
 //! A list of files without their contents. The receiver answers which of them it wants.
 use super::batch::ItemReader;
 use super::digest::{Digest, Digests, ReadDigests};
-use super::{Entry, EntryKind, FrameHeader, Item};
+use super::{Entry, EntryKind, FrameHeader, Item, OwnerNames};
 use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::name::RelPath;
@@ -14,6 +14,7 @@ pub struct FileList<'a> {
     head: &'a [u8],
     items: u32,
     files: usize,
+    owner_names: OwnerNames<'a>,
     digests: Digests<'a>,
 }
 
@@ -42,10 +43,12 @@ impl<'a> FileList<'a> {
                 _ => return Err(ProtocolError::BadValue("listed entry")),
             }
         }
-        let digests = digests(items.rest(), files)?;
+        let mut rest = items.rest();
+        let owner_names = OwnerNames::decode(&mut rest)?;
+        let digests = digests(rest, files)?;
         match files {
             0 => Err(ProtocolError::BadValue("list without files")),
-            _ => Ok(Self { number, stamp, head, items: header.items, files, digests }),
+            _ => Ok(Self { number, stamp, head, items: header.items, files, owner_names, digests }),
         }
     }
 
@@ -67,6 +70,11 @@ impl<'a> FileList<'a> {
     /// Never true: a list names at least one.
     pub fn is_empty(&self) -> bool {
         self.files == 0
+    }
+
+    /// The names of its files' users and groups, as far as they are told.
+    pub fn owner_names(&self) -> OwnerNames<'a> {
+        self.owner_names
     }
 
     /// The digest of the file with that index, from 0; `None` if the transfer is not to be proven.

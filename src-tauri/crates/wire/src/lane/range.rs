@@ -1,7 +1,7 @@
 //! The head of a range: the file, and the position of the body in it.
 use super::digest::{Digest, Digests};
 use super::entry::decode_entry;
-use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, bounded};
+use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, OwnerNames, bounded};
 use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::PATH_MAX;
@@ -44,6 +44,9 @@ pub struct RangeHead<'a> {
     pub folder: RelPath<'a>,
     /// The file itself; the same in all of its ranges.
     pub entry: Entry<'a>,
+    /// The names of its user and group, and of those in its access control lists, as far as they
+    /// are told.
+    pub owner_names: OwnerNames<'a>,
 }
 
 impl<'a> RangeHead<'a> {
@@ -87,6 +90,7 @@ impl<'a> RangeHead<'a> {
         if header.body_len > 0 && matches!(step, RangeStep::Abandoned { .. }) {
             return Err(ProtocolError::Range { id: file_id, why: "abandoned with contents" });
         }
-        Ok((Self { file_id, offset, step, stamp, folder, entry }, reader))
+        let owner_names = OwnerNames::decode(&mut reader)?;
+        Ok((Self { file_id, offset, step, stamp, folder, entry, owner_names }, reader))
     }
 }

@@ -87,13 +87,13 @@ impl Machine {
     }
 
     /// Accepts the offer, with no more lanes than were offered. With `lists` the source asks which
-    /// files are wanted.
-    pub fn accept(&mut self, lanes: u8, lists: bool, doubts: Option<i64>) {
+    /// files are wanted, and without them nothing is in doubt.
+    pub fn accept(&mut self, accept: Accept) {
         if let MachineState::Destination(State::AwaitingDecision { lanes: offered, .. }) = self.state {
             self.link.say(&Message::Accept(Accept {
-                lanes: lanes.clamp(1, offered),
-                lists,
-                doubts: doubts.filter(|_| lists),
+                lanes: accept.lanes.clamp(1, offered),
+                doubts: accept.doubts.filter(|_| accept.lists),
+                ..accept
             }));
             self.state = MachineState::Destination(State::Running);
         }

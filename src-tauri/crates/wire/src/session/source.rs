@@ -90,6 +90,7 @@ impl Known {
             ("bytes that were sent or skipped", receipt.moved.saturating_add(receipt.skipped_bytes), there.bytes),
             ("failed entries", receipt.failed, failed_max),
             ("lost access control lists", receipt.acls_lost, sent.entries()),
+            ("owners by number", receipt.owners_by_number, sent.entries()),
         ];
         if let Some((what, said, most)) = at_most.into_iter().find(|(_, said, most)| said > most) {
             return differ(what, said, most);
@@ -291,7 +292,7 @@ impl Machine {
                 }
                 self.source.lists = accept.lists;
                 self.source.handed = None;
-                self.link.tell(Event::Accepted { lanes: accept.lanes, lists: accept.lists, doubts: accept.doubts });
+                self.link.tell(Event::Accepted(accept));
                 State::Running
             }
             (state @ State::AwaitingAnswer { .. }, Message::Queued(place)) => {

@@ -159,9 +159,12 @@ fn a_whole_transfer_ends_with_the_receipt() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    pair.acceptor.accept(2, true, Some(-7));
+    pair.acceptor.accept(Accept { lanes: 2, lists: true, doubts: Some(-7), owner_names: true });
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&Event::Accepted { lanes: 2, lists: true, doubts: Some(-7) }));
+    assert_eq!(
+        pair.told_initiator.last(),
+        Some(&Event::Accepted(Accept { lanes: 2, lists: true, doubts: Some(-7), owner_names: true }))
+    );
     let failed = EntryFailed { path: b"data/x".to_vec(), operation: 1, reason: 0, errno: 13 };
     let sent = Counts { files: 1, folders: 1, links: 1, bytes: 4 };
     pair.initiator.totals(Totals { entries: 3, bytes: 4, complete: true });
@@ -192,7 +195,7 @@ fn accepted(offer: &Offer) -> Pair {
     pair.run().unwrap();
     pair.initiator.offer(offer);
     pair.run().unwrap();
-    pair.acceptor.accept(1, false, Some(3));
+    pair.acceptor.accept(Accept { lanes: 1, lists: false, doubts: Some(3), owner_names: false });
     pair.run().unwrap();
     pair
 }
@@ -497,7 +500,7 @@ fn either_side_can_cancel_at_any_time() {
             pair.run().unwrap();
         }
         if step > 1 {
-            pair.acceptor.accept(1, false, Some(3));
+            pair.acceptor.accept(Accept { lanes: 1, lists: false, doubts: Some(3), owner_names: false });
             pair.run().unwrap();
         }
         match step % 2 {
@@ -513,7 +516,7 @@ fn either_side_can_cancel_at_any_time() {
 fn messages_out_of_place_end_the_session() {
     let out_of_place = [
         Message::LaneReady,
-        Message::Accept(crate::control::Accept { lanes: 1, lists: false, doubts: None }),
+        Message::Accept(crate::control::Accept { lanes: 1, lists: false, doubts: None, owner_names: false }),
         Message::Receipt(Receipt::default()),
         Message::Paired,
         Message::PairDone,
@@ -547,7 +550,7 @@ fn a_receiver_cannot_take_more_lanes_than_offered() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     pair.initiator.offer(&offer());
-    let accept = Message::Accept(crate::control::Accept { lanes: 5, lists: false, doubts: None });
+    let accept = Message::Accept(crate::control::Accept { lanes: 5, lists: false, doubts: None, owner_names: false });
     assert_eq!(pair.initiator.handle_message(accept, 0), Err(ProtocolError::BadValue("lanes")));
 }
 
@@ -653,9 +656,9 @@ fn an_offer_is_reported_once_all_its_names_have_arrived() {
     pair.run().unwrap();
     let offer = Offer { so_far: totals, ..offer };
     assert_eq!(pair.told_acceptor.last(), Some(&Event::Offered(offer, Arc::unwrap_or_clone(names))));
-    pair.acceptor.accept(1, false, None);
+    pair.acceptor.accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false });
     pair.run().unwrap();
-    assert!(matches!(pair.told_initiator.last(), Some(Event::Accepted { .. })));
+    assert!(matches!(pair.told_initiator.last(), Some(Event::Accepted(_))));
     // An accepted offer gets no more names.
     let more = Message::OfferNames(vec![b"zzz".to_vec()]);
     assert!(matches!(pair.acceptor.handle_message(more, 0), Err(ProtocolError::Unexpected { .. })));
@@ -669,7 +672,7 @@ fn pages_that_do_not_fit_the_offer_are_refused() {
         (page(&["b"]), "before the last"),
         (page(&["c"]), "said twice"),
         (page(&["f", "e"]), "out of order"),
-        (Message::Accept(Accept { lanes: 1, lists: false, doubts: None }), "not a page"),
+        (Message::Accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false }), "not a page"),
     ] {
         let mut pair = Pair::new(true, true, None);
         pair.run().unwrap();
@@ -699,7 +702,7 @@ fn listing_comes_after_all_names_and_ends_with_the_answer() {
     // A page that the answer meets on its way is counted and ignored.
     pair.initiator.list(listing_page(ListingEnd::Complete));
     let under_way = messages(&pair.initiator.poll_transmit().unwrap());
-    pair.acceptor.accept(1, false, None);
+    pair.acceptor.accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false });
     under_way.into_iter().for_each(|message| pair.acceptor.handle_message(message, 0).unwrap());
     pair.run().unwrap();
     assert_eq!(pair.told_acceptor.last(), Some(&came));
@@ -809,7 +812,7 @@ fn an_earlier_receipt_counts_what_was_named_before_the_connection_was_lost() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    pair.acceptor.accept(1, false, None);
+    pair.acceptor.accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false });
     pair.run().unwrap();
     assert_eq!(pair.initiator.handed_over(), None);
     let failed = || EntryFailed { path: b"data/x".to_vec(), operation: 1, reason: 0, errno: 13 };
@@ -848,7 +851,9 @@ fn an_earlier_receipt_counts_what_was_named_before_the_connection_was_lost() {
     assert_eq!(pair.initiator.handed_over(), Some(handed));
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    pair.initiator.handle_message(Message::Accept(Accept { lanes: 1, lists: false, doubts: None }), 0).unwrap();
+    pair.initiator
+        .handle_message(Message::Accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false }), 0)
+        .unwrap();
     assert_eq!(pair.initiator.handed_over(), None);
     pair.initiator.finish(sent, 0, 1);
     assert_eq!(pair.initiator.handed_over(), Some(HandedOver { named: 0, kept: 0, ..handed }));

@@ -78,6 +78,11 @@ pub(super) fn error(fault: &Fault, report: &Report, destination: &Path, go_on: &
     }
 }
 
+fn left_without_attributes(number: u64) -> String {
+    let were = if number == 1 { "was" } else { "were" };
+    format!("{} {were} left without their access lists or attributes.", entries(number))
+}
+
 /// The result in one line.
 pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     let copy = report.copy.as_ref();
@@ -104,11 +109,13 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
         line.push_str(&format!(" in {}", pace(report)));
     }
     line.push('.');
+    let attributes_lost = copy.map_or(0, |copy| copy.attributes_lost);
     let sentences = [
         (report.counts.unchanged + report.counts.skipped, kept(report, args.existing(), args.r#continue.is_some())),
         (excluded, format!("{} left out, as asked.", entries(excluded))),
         (verified, format!("{} read back and found equal.", counted(verified, "file"))),
         (report.counts.failed, format!("{} FAILED.", count(report.counts.failed))),
+        (attributes_lost, left_without_attributes(attributes_lost)),
         (args.dry_run.into(), "Nothing was written.".to_owned()),
     ];
     for (_, sentence) in sentences.iter().filter(|(number, _)| *number > 0) {

@@ -131,7 +131,9 @@ pub(super) fn refused(refusal: GetRefusal, request: &GetRequest) -> Fault {
                 source: std::io::Error::from_raw_os_error(errno).into(),
             }
         }
-        GetRefusal::SameName => Fault::option("two of these would have the same name"),
+        GetRefusal::SameName => Fault::option(
+            "two of these have the same name at the top: get them one after the other, or into different folders",
+        ),
         GetRefusal::TooManyNames => {
             Fault::option("there are too many names at the top: get the folder itself instead of its contents")
         }

@@ -124,7 +124,10 @@ impl Accepted {
             };
             tokio::select! {
                 biased;
-                () = revoked => transfer.cancel(OnCancel::Keep),
+                () = revoked => match shared.is_refused(device) {
+                    true => transfer.cancel(OnCancel::Keep),
+                    false => transfer.stop_as_not_shared(),
+                },
                 () = &mut work => return,
             }
             work.await;

@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use ringway_model::{IntoHome, OnConflict};
+use ringway_model::{IntoHome, OnConflict, Pattern, Selection};
 
 use crate::devices::reference::PathInShare;
 
@@ -15,14 +15,33 @@ const REGET_LEN_MAX: usize = 8 * 1024;
 pub struct Reget {
     /// What, of one share.
     pub paths: Vec<PathInShare>,
+    /// Which of their entries; without a list, which is not remembered.
+    pub selection: Selection,
     /// The folder that it landed in.
     pub destination: PathBuf,
+    /// How it landed there.
+    pub landing: Landing,
+    /// Whether it was read back and compared.
+    pub verify: bool,
+}
+
+/// How something that was got landed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Landing {
     /// What happened to existing files.
     pub on_conflict: OnConflict,
     /// What was allowed to land there, where it is a home.
     pub into_home: IntoHome,
-    /// Whether it was read back and compared.
-    pub verify: bool,
+    /// Owner and group were kept.
+    pub keep_owner: bool,
+    /// Numbers of users and groups counted, and no names.
+    pub numeric_ids: bool,
+    /// setuid and setgid bits were kept.
+    pub keep_setuid: bool,
+    /// Access control lists were kept.
+    pub keep_acls: bool,
+    /// Folders that existed got the sender's mode, also where that let more people in.
+    pub widen_modes: bool,
 }
 
 const CONFLICTS: [OnConflict; 4] = [OnConflict::Replace, OnConflict::Keep, OnConflict::Rename, OnConflict::RenameTop];
@@ -30,12 +49,13 @@ const HOMES: [IntoHome; 3] = [IntoHome::Refuse, IntoHome::NoDotNames, IntoHome::
 
 impl Reget {
     /// Its options, and then the folder and each path as a person types it, each ended by a zero
-    /// byte; none where that is too long.
+    /// byte; none where that is too long. Patterns are kept elsewhere.
     pub(in crate::store) fn stored(&self) -> Option<Vec<u8>> {
         let number = |at: Option<usize>| at.and_then(|at| u8::try_from(at).ok());
-        let conflict = number(CONFLICTS.iter().position(|mode| *mode == self.on_conflict))?;
-        let home = number(HOMES.iter().position(|home| *home == self.into_home))?;
-        let mut stored = vec![u8::from(self.verify), conflict, home];
+        let Landing { on_conflict, into_home, .. } = &self.landing;
+        let conflict = number(CONFLICTS.iter().position(|mode| mode == on_conflict))?;
+        let home = number(HOMES.iter().position(|home| home == into_home))?;
+        let mut stored = vec![self.flags(), conflict, home];
         let texts = [self.destination.as_os_str().as_bytes().to_vec()].into_iter();
         for text in texts.chain(self.paths.iter().map(PathInShare::typed)) {
             stored.extend(text);
@@ -44,20 +64,36 @@ impl Reget {
         (stored.len() <= REGET_LEN_MAX).then_some(stored)
     }
 
+    fn flags(&self) -> u8 {
+        let Landing { keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, .. } = self.landing;
+        let flags = [self.verify, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes];
+        flags.into_iter().zip(0..).map(|(flag, bit)| u8::from(flag) << bit).sum()
+    }
+
     /// None for what this version would not have written.
-    pub(in crate::store) fn read(stored: &[u8]) -> Option<Self> {
-        let (&[verify, conflict, home], texts) = stored.split_first_chunk()?;
+    pub(in crate::store) fn read(stored: &[u8], patterns: Vec<Pattern>) -> Option<Self> {
+        let (&[flags, conflict, home], texts) = stored.split_first_chunk()?;
         let mut texts = texts.strip_suffix(&[0])?.split(|byte| *byte == 0);
         let destination = PathBuf::from(OsString::from_vec(texts.next()?.to_vec()));
         let paths: Vec<_> = texts.map(|text| PathInShare::parse(text).ok()).collect::<Option<_>>()?;
-        let is_whole = !paths.is_empty() && destination.is_absolute();
-        is_whole.then_some(Self {
+        let has = |bit: u8| flags & 1 << bit != 0;
+        let reget = Self {
             paths,
+            selection: Selection { patterns, paths: None },
             destination,
-            on_conflict: *CONFLICTS.get(usize::from(conflict))?,
-            into_home: *HOMES.get(usize::from(home))?,
-            verify: verify != 0,
-        })
+            landing: Landing {
+                on_conflict: *CONFLICTS.get(usize::from(conflict))?,
+                into_home: *HOMES.get(usize::from(home))?,
+                keep_owner: has(1),
+                numeric_ids: has(2),
+                keep_setuid: has(3),
+                keep_acls: has(4),
+                widen_modes: has(5),
+            },
+            verify: has(0),
+        };
+        let is_whole = !reget.paths.is_empty() && reget.destination.is_absolute() && reget.flags() == flags;
+        is_whole.then_some(reget)
     }
 }
 
@@ -68,17 +104,43 @@ mod tests {
     fn reget(paths: &[&[u8]]) -> Reget {
         Reget {
             paths: paths.iter().map(|path| PathInShare::parse(path).unwrap()).collect(),
+            selection: Selection { patterns: patterns(), paths: None },
             destination: "/data/in".into(),
-            on_conflict: OnConflict::RenameTop,
-            into_home: IntoHome::NoDotNames,
+            landing: Landing {
+                on_conflict: OnConflict::RenameTop,
+                into_home: IntoHome::NoDotNames,
+                ..Landing::default()
+            },
             verify: true,
         }
+    }
+
+    fn patterns() -> Vec<Pattern> {
+        vec![Pattern::Exclude(b"*.o".to_vec())]
+    }
+
+    fn read(stored: &[u8]) -> Option<Reget> {
+        Reget::read(stored, patterns())
     }
 
     #[test]
     fn what_was_got_comes_back_as_it_was() {
         let all = reget(&[b"runs", b"runs/", b"runs/2026/caf\xe9", b"my runs/a\nb/"]);
-        assert_eq!(Reget::read(&all.stored().unwrap()), Some(all));
+        assert_eq!(read(&all.stored().unwrap()), Some(all.clone()));
+        let how: [fn(&mut Reget); 6] = [
+            |reget| reget.verify = false,
+            |reget| reget.landing.keep_owner = true,
+            |reget| reget.landing.numeric_ids = true,
+            |reget| reget.landing.keep_setuid = true,
+            |reget| reget.landing.keep_acls = true,
+            |reget| reget.landing.widen_modes = true,
+        ];
+        for change in how {
+            let mut other = all.clone();
+            change(&mut other);
+            assert_eq!(read(&other.stored().unwrap()), Some(other.clone()));
+            assert_ne!(other, all);
+        }
     }
 
     #[test]
@@ -87,13 +149,13 @@ mod tests {
         assert_eq!(reget(&vec![long.as_slice(); 40]).stored(), None);
         let stored = reget(&[b"runs"]).stored().unwrap();
         for cut in 0..stored.len() {
-            assert_eq!(Reget::read(&stored[..cut]), None, "{cut}");
+            assert_eq!(read(&stored[..cut]), None, "{cut}");
         }
         let with = |at: usize, byte: u8| {
             let mut other = stored.clone();
             other[at] = byte;
-            Reget::read(&other)
+            read(&other)
         };
-        assert_eq!((with(1, 9), with(2, 9), with(3, b'x')), (None, None, None));
+        assert_eq!((with(0, 0x40), with(1, 9), with(2, 9), with(3, b'x')), (None, None, None, None));
     }
 }

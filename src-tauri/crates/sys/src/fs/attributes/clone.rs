@@ -34,6 +34,9 @@ pub struct XattrsCopied {
     /// Attributes that could not be read or set: no permission, or a namespace or length that the
     /// destination's filesystem does not support.
     pub lost: u32,
+    /// What the owning group may do by the access control list that was lost, from 0 to 7. The mode
+    /// of its file has the list's mask in that place, which may be more.
+    pub group_of_lost_list: Option<u32>,
 }
 
 /// Whether the open file has any extended attribute that the caller may see, by one flistxattr(2).
@@ -114,19 +117,38 @@ fn copy_each(
         if STAYS.iter().any(|prefix| name.starts_with(prefix)) {
             continue;
         }
+        let mut group = None;
         let outcome = match read_growing(|buffer| value(name, buffer)) {
-            Ok(value) => set(name, &value),
+            Ok(value) => {
+                group = (name == ACL_ACCESS.as_bytes()).then(|| group_of_list(&value));
+                set(name, &value)
+            }
             // It was removed since it was listed.
             Err(Errno::NODATA) => continue,
             Err(error) => Err(error),
         };
         match outcome {
             Ok(()) => copied.set += 1,
-            Err(error) if is_lost(error, there) => copied.lost += u32::from(name != SELINUX),
+            Err(error) if is_lost(error, there) => {
+                copied.lost += u32::from(name != SELINUX);
+                copied.group_of_lost_list = group.or(copied.group_of_lost_list);
+            }
             Err(error) => return Err(error.into()),
         }
     }
     Ok(copied)
+}
+
+/// What the owning group may do by a list as the kernel has it: a version, then a tag, permissions
+/// and an id for each entry (linux/posix_acl_xattr.h). Without its entry, nothing.
+fn group_of_list(list: &[u8]) -> u32 {
+    const VERSION_LEN: usize = 4;
+    const ENTRY_LEN: usize = 8;
+    const OWNING_GROUP: [u8; 2] = 4_u16.to_le_bytes();
+    const MASK: [u8; 2] = 16_u16.to_le_bytes();
+    let entries = || list.get(VERSION_LEN..).unwrap_or_default().chunks_exact(ENTRY_LEN);
+    let of = |tag: [u8; 2]| entries().find(|entry| entry[..2] == tag).map(|entry| u32::from(entry[2]) & 7);
+    of(OWNING_GROUP).unwrap_or_default() & of(MASK).unwrap_or(7)
 }
 
 /// Whether an error of setting an attribute of the open file means that it is not supported or not
@@ -160,6 +182,31 @@ pub fn has_default_acl(dir: impl AsFd) -> io::Result<bool> {
         Ok(_) => Ok(true),
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The list that a folder passes to entries created in it, as the kernel has it (xattr(7)); none if
+/// the folder or the filesystem has none, or a folder that is open as a path only cannot be asked
+/// because `/proc` is not mounted.
+pub fn default_acl(dir: impl AsFd) -> io::Result<Option<Vec<u8>>> {
+    let dir = dir.as_fd();
+    let read = |buffer: Option<&mut [u8]>| match value_of(dir, ACL_DEFAULT.as_bytes(), None) {
+        Err(Errno::BADF) => value_at_link(&path_of_open(dir), buffer),
+        _ => value_of(dir, ACL_DEFAULT.as_bytes(), buffer),
+    };
+    match read_growing(read) {
+        Ok(list) => Ok(Some(list)),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
+        Err(Errno::NOENT) if !proc_is_mounted() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The default list of the folder that a link of `/proc/self/fd` leads to.
+fn value_at_link(path: &[u8], buffer: Option<&mut [u8]>) -> rustix::io::Result<usize> {
+    match buffer {
+        Some(buffer) => rustix::fs::getxattr(path, ACL_DEFAULT, buffer),
+        None => rustix::fs::getxattr_query(path, ACL_DEFAULT),
     }
 }
 

@@ -192,6 +192,30 @@ fn hidden_folders_are_neither_shown_nor_gone_through() {
 }
 
 #[test]
+fn what_an_attempt_gathers_is_neither_shown_nor_gone_through() {
+    let root = tempfile::tempdir().unwrap();
+    let attempt = "below/.ringway-0123456789abcdef";
+    fs::create_dir_all(root.path().join(attempt).join("tree")).unwrap();
+    fs::write(root.path().join(attempt).join("journal"), "").unwrap();
+    fs::write(root.path().join("below/.ringway-other"), "").unwrap();
+    let here = dir(root.path());
+    let mut paths = Vec::new();
+    let listing = Listing { folder: &here, is_tree: true, hides: &|_| false, names_bytes_max: NAMES_BYTES_MAX };
+    let shown = |found: Found<'_>| {
+        paths.push(found.path.as_bytes().to_vec());
+        true
+    };
+    listing.run(shown).unwrap();
+    assert_eq!(paths, [&b"below"[..], b"below/.ringway-other"]);
+    for path in [attempt.to_owned(), format!("{attempt}/tree"), format!("{attempt}/journal")] {
+        let path = RelPath::new(path.as_bytes()).unwrap();
+        assert!(look_at(&here, path, &|_| false).unwrap().is_none(), "{path:?}");
+        assert!(open_folder(&here, path, &|_| false).map_or(true, |folder| folder.is_none()), "{path:?}");
+        assert!(open_file(&here, path, &|_| false).map_or(true, |file| file.is_none()), "{path:?}");
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_be_read_is_named_and_the_rest_is_listed() {
     if rustix::process::geteuid().is_root() {
         return println!("skipped: root reads every folder");

@@ -485,6 +485,7 @@ impl Worker<'_> {
             CreationMode::Provisional,
             &entry.attributes,
             entry.xattrs,
+            folder.inherits.as_ref(),
         );
         let landed = match &part.spot {
             Spot::Own => Landed::There,

@@ -39,7 +39,9 @@ impl Worker<'_> {
         let (mut files, mut kept) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
         let (mut unwanted, mut has, mut basis) = (Counts::default(), Stretches::default(), 0);
         let mut current: Option<(RelPath<'_>, Option<Arc<Folder>>)> = None;
-        for (number, (path, entry)) in list.files().enumerate() {
+        let owners = &self.incoming.policy.attributes.owners;
+        for (number, (path, sent)) in list.files().enumerate() {
+            let entry = Entry { attributes: owners.local(&sent.attributes), ..sent };
             let folder = match &current {
                 Some((at, folder)) if *at == path => folder.clone(),
                 _ => {
@@ -57,6 +59,9 @@ impl Worker<'_> {
                 Some(folder) => self.is_here(folder, path, &entry, list.digest(number))?,
                 None => Here::No,
             };
+            if found == Here::Settled(Decision::Same) {
+                owners.note(&sent.attributes);
+            }
             let stays = matches!(found, Here::Settled(Decision::Kept) | Here::KeptLink);
             let here = stays || matches!(found, Here::Settled(_));
             match (found, entry.kind) {

@@ -195,7 +195,13 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let dress = |filling: &Filling<'_>| {
             let Entry { attributes, xattrs, .. } = &filling.entry;
-            incoming.policy.attributes.set_attributes(&filling.file, filling.created, attributes, *xattrs)
+            incoming.policy.attributes.set_attributes(
+                &filling.file,
+                filling.created,
+                attributes,
+                *xattrs,
+                filling.folder.inherits.as_ref(),
+            )
         };
         let dressed: Vec<_> =
             group.iter().zip(&written).map(|(filling, written)| written.is_ok().then(|| dress(filling))).collect();
@@ -292,6 +298,7 @@ impl Worker<'_> {
                     created,
                     &filling.entry.attributes,
                     filling.entry.xattrs,
+                    filling.folder.inherits.as_ref(),
                 );
                 incoming.staging.settle(&file, &spot).map_err(during(Operation::Sync))?;
                 incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Dir;
-use ringway_sys::attributes::{Metadata, Timestamp, is_not_kept, metadata_of, portable_xattrs};
+use ringway_sys::attributes::{Metadata, Timestamp, has_xattrs, is_not_kept, metadata_of, portable_xattrs};
 use ringway_sys::space::space;
 use ringway_wire::RelPath;
 use ringway_wire::lane::{Acl, AclKind, Attributes, Entry, Xattrs};
@@ -15,7 +15,9 @@ use rustix::io::Errno;
 use crate::receive::allowance::Quota;
 use crate::receive::failures::is;
 use crate::receive::merge::folder_records::FolderRecord;
+use crate::receive::merge::owners::OwnerMap;
 use crate::receive::root::Root;
+use crate::receive::staging::inheritance::Inheritance;
 use crate::receive::staging::{now, read_only_folders};
 use crate::receive::{FILLING_FILE_MODE, OWNER_WRITES, PERMISSION_BITS};
 
@@ -82,8 +84,11 @@ fn narrowed(there: u32, wanted: u32) -> u32 {
 
 /// Which attributes are taken over from the sender.
 pub(in crate::receive) struct AttributePolicy {
-    /// Numeric owner and group are kept.
+    /// Owner and group are kept.
     pub(in crate::receive) keep_owner: bool,
+    /// Which users and groups the sender's are here. Entries are mapped as they come, and access
+    /// control lists as they are set.
+    pub(in crate::receive) owners: OwnerMap,
     /// setuid and setgid are kept.
     pub(in crate::receive) keep_setuid: bool,
     /// Existing folders and files with several names take the sender's mode also where that lets
@@ -93,6 +98,8 @@ pub(in crate::receive) struct AttributePolicy {
     pub(in crate::receive) keep_acls: bool,
     /// Entries that did not get theirs.
     pub(in crate::receive) acls_lost: AtomicU64,
+    /// The staging folder passes a list on to all that is made in it.
+    pub(in crate::receive) passes_list: bool,
     /// Permission bits that files lose when they are created in the staging folder.
     pub(in crate::receive) files_masked: u32,
     pub(in crate::receive) root: Arc<Root>,
@@ -133,12 +140,20 @@ impl AttributePolicy {
         if !self.keep_acls {
             return Ok(false);
         }
-        let bytes = acl.as_bytes();
+        let mapped = self.owners.local_acl(acl);
+        let bytes = mapped.as_deref().unwrap_or(acl.as_bytes());
         self.quota.take(bytes.len() as u64).map_err(io::Error::other)?;
         match self.root.disk().set_xattr(fd, kind.name(), bytes) {
             Ok(()) => Ok(true),
             Err(error) if is_not_kept(&error, fd) => Ok(false),
             Err(error) => Err(error),
+        }
+    }
+
+    fn remove_one_acl(&self, fd: BorrowedFd<'_>, kind: AclKind) -> io::Result<()> {
+        match kind {
+            AclKind::Access => self.root.disk().remove_acl(fd),
+            AclKind::Default => self.root.disk().remove_default_acl(fd),
         }
     }
 
@@ -157,6 +172,37 @@ impl AttributePolicy {
         let lost_acl = acls.iter().any(Option::is_some);
         let mode = acls[0].map_or(attributes.mode, |acl| without_acl(attributes.mode.into(), acl) as u16);
         FolderRecord { staged, attributes: Attributes { mode, ..attributes }, acls: [None; 2], lost_acl, path }
+    }
+
+    /// Gives a file that was made in the staging folder what its own folder passes on, or takes
+    /// what the staging folder did: a group, and a list. Where lists are kept, a file has the
+    /// sender's list or none. True if the mode is to be set anew.
+    ///
+    /// A group that this user is not in cannot be given: then the file has this user's own.
+    fn pass_on(&self, fd: BorrowedFd<'_>, inherits: Option<&Inheritance>) -> (bool, io::Result<()>) {
+        let disk = self.root.disk();
+        if let Some(Inheritance { group, .. }) = inherits
+            && !self.keep_owner
+        {
+            let gid = group.unwrap_or_else(|| rustix::process::getegid().as_raw());
+            let _ = disk.set_group(fd, gid);
+        }
+        let list = inherits.and_then(|inherits| inherits.list.as_deref()).filter(|_| !self.keep_acls);
+        let is_changed = inherits.is_some() || (self.keep_acls && self.passes_list);
+        let listed = match list {
+            Some(list) => disk.set_xattr(fd, AclKind::Access.name(), list),
+            None if is_changed => disk.remove_acl(fd),
+            None => Ok(()),
+        };
+        (is_changed, listed)
+    }
+
+    /// Whether a folder has exactly that list already.
+    fn has_acl(&self, dir: &Dir, kind: AclKind, acl: Acl<'_>) -> bool {
+        let mapped = self.owners.local_acl(acl);
+        let wanted = mapped.as_deref().unwrap_or(acl.as_bytes());
+        let acls = portable_xattrs(dir.as_fd()).unwrap_or_default();
+        acls.iter().any(|(name, value)| name == kind.name() && value == wanted)
     }
 
     fn note_lost_acl(&self) {
@@ -202,15 +248,18 @@ impl AttributePolicy {
         created: CreationMode,
         attributes: &Attributes,
         xattrs: Xattrs<'_>,
+        inherits: Option<&Inheritance>,
     ) -> io::Result<()> {
         let fd = fd.as_fd();
         let extended = self.set_xattrs(fd, xattrs);
         let owned =
             if self.keep_owner { self.root.disk().set_owner(fd, attributes.uid, attributes.gid) } else { Ok(()) };
+        let (is_changed, passed) = self.pass_on(fd, inherits);
         let (mode, listed) = self.set_acl(fd, attributes, xattrs);
-        let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { self.root.disk().set_mode(fd, mode) };
+        let is_right = created == CreationMode::Exactly(mode) && !is_changed;
+        let moded = if is_right { Ok(()) } else { self.root.disk().set_mode(fd, mode) };
         let timed = self.set_time(fd, timestamp(attributes.mtime));
-        extended.and(owned).and(listed).and(moded).and(timed)
+        extended.and(owned).and(passed).and(listed).and(moded).and(timed)
     }
 
     /// Sets what a symbolic link has: owner and time. Linux gives it no mode and no `user.`
@@ -292,7 +341,7 @@ impl AttributePolicy {
         for (kind, acl) in acls() {
             let kept = match dress {
                 Dress::Made => self.set_one_acl(dir.as_fd(), kind, acl),
-                Dress::Existing => Ok(has_acl(dir, kind, acl)),
+                Dress::Existing => Ok(self.has_acl(dir, kind, acl)),
             };
             let is_kept = matches!(kept, Ok(true));
             if kind == AclKind::Access && !is_kept {
@@ -304,7 +353,15 @@ impl AttributePolicy {
         if is_lost {
             self.note_lost_acl();
         }
-        let has_acls = acls().next().is_some() && dress == Dress::Made;
+        // What the sender's has no list of was given one by the folder above it.
+        let takes_lists = self.keep_acls && dress == Dress::Made;
+        let has_inherited = takes_lists && folder.acls.iter().any(Option::is_none) && has_xattrs(dir)?;
+        for (kind, acl) in AclKind::ALL.into_iter().zip(&folder.acls) {
+            if has_inherited && acl.is_none() {
+                listed = listed.and(self.remove_one_acl(dir.as_fd(), kind));
+            }
+        }
+        let has_acls = has_inherited || (acls().next().is_some() && dress == Dress::Made);
         let moded = if owner_differs || has_acls || before != mode {
             read_only_folders::set_mode_of(dir, &there, mode)
         } else {
@@ -319,10 +376,4 @@ impl AttributePolicy {
 /// A mode without its list: the group's permissions are what the list gave the owning group.
 fn without_acl(mode: u32, acl: Acl<'_>) -> u32 {
     (mode & !GROUP_BITS) | (mode & (u32::from(acl.of_group()) << GROUP_SHIFT))
-}
-
-/// Whether a folder has exactly that list already.
-fn has_acl(dir: &Dir, kind: AclKind, acl: Acl<'_>) -> bool {
-    let acls = portable_xattrs(dir.as_fd()).unwrap_or_default();
-    acls.iter().any(|(name, value)| name == kind.name() && value == acl.as_bytes())
 }

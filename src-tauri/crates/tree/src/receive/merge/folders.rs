@@ -12,22 +12,21 @@ use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_wire::RelPath;
 
 use crate::descriptors::patiently;
+use crate::filesystem::own_names::reads_as_own;
 use crate::filesystem::spelling::Names;
 use crate::receive::failures::{EntryError, Trouble, during, folder_trouble};
 use crate::receive::manner::Manner;
 use crate::receive::merge::case_folding::Folding;
 use crate::receive::received_before::Brought;
+use crate::receive::staging::inheritance::Inheritance;
 use crate::receive::staging::open_made_as;
 use crate::receive::staging::read_only_folders::{Opening, Openings};
 use crate::receive::staging::temporaries::Temporaries;
-use crate::receive::{Incoming, MADE_FOLDER_MODE, OWN_PREFIX};
+use crate::receive::{Incoming, MADE_FOLDER_MODE};
 
 /// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly
 /// every case.
 const CACHED_TOPS_MAX: usize = 1024;
-
-/// A folder that is made inherits it (mkdir(2)).
-pub(in crate::receive) const SETGID: u32 = 0o2000;
 
 /// What happens to an existing file when one of its name comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +76,8 @@ pub(in crate::receive) struct Folder {
     pub(in crate::receive) manner: Manner,
     /// The names that it has, where it takes different spellings for one.
     pub(in crate::receive) names: Mutex<Names>,
+    /// What it passes on to files, where that is not what the staging folder passes on.
+    pub(in crate::receive) inherits: Option<Inheritance>,
     /// It is a home, which takes no name that begins with a dot.
     is_home: bool,
 }
@@ -96,6 +97,7 @@ impl Folder {
             foreign: AtomicBool::new(false),
             manner,
             names: Mutex::default(),
+            inherits: None,
             is_home: false,
         }
     }
@@ -216,10 +218,16 @@ impl<'i> FolderCache<'i> {
         let Some((parent_path, name)) = path.split_last() else {
             let dir = incoming.root.dir.try_clone().map_err(during(Operation::Open))?;
             let manner = incoming.folding.manner_in(&dir, incoming.root.dev);
-            let folder = Folder { is_home: incoming.root.is_home, ..Folder::new(dir, Landing::Root, path, manner) };
+            let there = metadata_of(&dir).map_err(during(Operation::Open))?;
+            let inherits = incoming.staging.differing_inheritance(&dir, &there).map_err(during(Operation::Open))?;
+            let is_home = incoming.root.is_home;
+            let folder = Folder { is_home, inherits, ..Folder::new(dir, Landing::Root, path, manner) };
             folder.clear_left(&incoming.staging.temporaries, &incoming.openings);
             return Ok(folder);
         };
+        if path.components().any(|name| reads_as_own(name.as_bytes())) {
+            return Err(EntryError::OWN_FOLDER.into());
+        }
         let landing = self.landing(path)?;
         if landing != Landing::Staged {
             return self.walk(path, landing);
@@ -298,9 +306,6 @@ impl<'i> FolderCache<'i> {
     /// itself, so that it costs no memory.
     fn landing_of_top(&self, top: &[u8]) -> Result<Landing, Trouble> {
         let Incoming { root, policy, staging, folding, .. } = self.incoming;
-        if top.starts_with(OWN_PREFIX) {
-            return Err(EntryError::IN_THE_WAY.into());
-        }
         if root.is_home {
             admit_in_home(top)?;
         }
@@ -383,16 +388,17 @@ impl<'i> FolderCache<'i> {
 
     fn opened(&self, dir: Dir, landing: Landing, path: RelPath<'_>) -> Result<Folder, Trouble> {
         let Incoming { root, policy, staging, folding, deferred, openings, .. } = self.incoming;
-        let (dev, is_home) = match landing {
-            Landing::Staged => (root.dev, false),
+        let (dev, is_home, inherits) = match landing {
+            Landing::Staged => (root.dev, false, None),
             _ => {
                 let there = metadata_of(&dir).map_err(during(Operation::Open))?;
                 let is_home = root.admit_folder(&there)?;
-                (there.dev, is_home)
+                let inherits = staging.differing_inheritance(&dir, &there).map_err(during(Operation::Open))?;
+                (there.dev, is_home, inherits)
             }
         };
         let manner = if landing == Landing::Staged { staging.manner } else { folding.manner_in(&dir, dev) };
-        let mut folder = Folder { is_home, ..Folder::new(dir, landing, path, manner) };
+        let mut folder = Folder { is_home, inherits, ..Folder::new(dir, landing, path, manner) };
         if landing == Landing::Merged(Policy::Update) {
             folder.brought = policy.top.brought_at(path);
         }

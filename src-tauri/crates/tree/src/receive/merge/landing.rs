@@ -10,13 +10,14 @@ use ringway_wire::lane::{Entry, EntryKind};
 use rustix::io::Errno;
 
 use crate::filesystem::granularity::{as_kept_by, nanos};
+use crate::filesystem::own_names::reads_as_own;
+use crate::receive::Incoming;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is, is_full};
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::{Folder, Landing};
 use crate::receive::numbered::free_number;
 use crate::receive::staging::exchanges;
 use crate::receive::staging::spot::Spot;
-use crate::receive::{Incoming, OWN_PREFIX};
 
 /// How often an entry is looked at again because its name was taken or freed meanwhile.
 const ATTEMPTS_MAX: u32 = 16;
@@ -104,12 +105,16 @@ impl Spot {
 }
 
 impl Incoming {
-    /// Refuses names that the folder would change or a home does not take, those that are ours, and
-    /// those of top-level folders of this very transfer.
+    /// Refuses names that the folder would change or a home does not take, those that are ours at
+    /// any depth, since each folder may be received into later, and those of top-level folders of
+    /// this very transfer.
     pub(in crate::receive) fn admit(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
         folder.admits(name)?;
         folder.admit_in(&self.folding, name)?;
-        let taken = || name.starts_with(OWN_PREFIX) || self.staging.tree.metadata(name).is_ok();
+        if reads_as_own(name) {
+            return Err(EntryError::OWN_FOLDER);
+        }
+        let taken = || self.staging.tree.metadata(name).is_ok();
         if folder.landing == Landing::Root && taken() { Err(EntryError::IN_THE_WAY) } else { Ok(()) }
     }
 

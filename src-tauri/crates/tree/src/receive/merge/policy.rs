@@ -16,12 +16,13 @@ use crate::receive::flags::Flags;
 use crate::receive::merge::attributes::{AttributePolicy, Dress, timestamp};
 use crate::receive::merge::edits::Edits;
 use crate::receive::merge::folder_records::FolderRecord;
-use crate::receive::merge::folders::{Folder, Landing, Policy, SETGID};
+use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Decision, Landed, is_same, link_id, rename_over};
 use crate::receive::merge::top_names::TopNames;
 use crate::receive::received_before;
 use crate::receive::staging::attempt::Staging;
 use crate::receive::staging::exchanges;
+use crate::receive::staging::inheritance::SETGID;
 use crate::receive::staging::spot::Spot;
 use crate::receive::{MADE_FOLDER_MODE, OWNER_READS};
 

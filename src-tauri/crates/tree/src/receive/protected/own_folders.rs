@@ -18,6 +18,11 @@ const LINKS_MAX: u32 = 40;
 /// Folders above a receive folder that are looked at: more than a path of 4,096 bytes can name.
 const DEPTH_MAX: u32 = 1_300;
 
+/// Folders in one of ours that are known as well, and entries that are looked at for that. Ours
+/// hold a handful; a browser's cache, which the window's folders are, may hold more.
+const WITHIN_MAX: usize = 256;
+const ENTRIES_LOOKED_AT_MAX: usize = 4_096;
+
 /// Device and inode.
 type Identity = (u64, u64);
 
@@ -32,9 +37,33 @@ pub struct OwnFolders {
 }
 
 impl OwnFolders {
-    /// Adds a folder by its path.
+    /// Adds a folder by its path, and those in it as far as there are not many: one of them may be
+    /// mounted elsewhere, where nothing leads up to ours.
     pub fn add_folder(&mut self, path: &Path) {
         self.trace(path, true);
+        self.add_within(path);
+    }
+
+    fn add_within(&mut self, path: &Path) {
+        let (mut looked_at, mut known) = (0, 0);
+        let mut next = VecDeque::from([path.to_owned()]);
+        while let Some(folder) = next.pop_front() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                looked_at += 1;
+                if looked_at > ENTRIES_LOOKED_AT_MAX || known >= WITHIN_MAX {
+                    return;
+                }
+                // Links are not followed.
+                if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    continue;
+                }
+                if let Ok(there) = fs::symlink_metadata(entry.path()) {
+                    known += 1;
+                    self.folders.push((there.dev(), there.ino()));
+                    next.push_back(entry.path());
+                }
+            }
+        }
     }
 
     /// Adds a file by its path.

@@ -7,21 +7,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use ringway_model::{Fault, Operation};
-use ringway_sys::attributes::Timestamp;
+use ringway_sys::attributes::{Metadata, Timestamp, metadata_of};
 use ringway_wire::resume::TREE;
 
 use crate::disk::Dir;
+use crate::filesystem::own_names::{OWN_PREFIX, STAGING_ID_DIGITS};
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, folder_trouble, not_a_folder};
 use crate::receive::manner::Manner;
 use crate::receive::options::DestinationOptions;
 use crate::receive::received_before::{self, Filled, born};
 use crate::receive::root::Root;
+use crate::receive::staging::inheritance::Inheritance;
 use crate::receive::staging::journal::Journal;
 use crate::receive::staging::temporaries::Temporaries;
 use crate::receive::staging::unfinished::About;
 use crate::receive::staging::writeback::Writeback;
 use crate::receive::staging::{self, Claimed, Kept, open_made, open_made_as, removal};
-use crate::receive::{FILLING_FOLDER_MODE, MADE_FOLDER_MODE, OWN_PREFIX, PERMISSION_BITS, STAGING_ID_DIGITS};
+use crate::receive::{FILLING_FOLDER_MODE, MADE_FOLDER_MODE, PERMISSION_BITS};
 
 /// The staging folder.
 pub(in crate::receive) struct Staging {
@@ -45,6 +47,8 @@ pub(in crate::receive) struct Staging {
     /// Permission bits that files lose when they are created in the staging folder: the umask's, or
     /// a default ACL's.
     pub(in crate::receive) files_masked: u32,
+    /// What the staging folder passes on to files.
+    pub(in crate::receive) inherits: Inheritance,
     /// Folders of the staging tree take different spellings of a name for one.
     pub(in crate::receive) manner: Manner,
     pub(in crate::receive) temporaries: Arc<Temporaries>,
@@ -73,7 +77,7 @@ impl Staging {
         let Claimed { name, dir, masked: folders_masked, was_there, kept } = claimed;
         let temporaries = Arc::new(Temporaries::new(&name, mark, was_there));
         let early_sync = Mutex::new(root.dir.open_dir(&name).map_err(at(Operation::Open))?);
-        let (tree, files_masked, manner) = match Self::open_tree(&dir, folders_masked) {
+        let (tree, files_masked, manner, inherits) = match Self::open_tree(&dir, folders_masked) {
             Ok(opened) => opened,
             Err(source) => {
                 // What earlier attempts have left waits for a better one. What cannot be removed
@@ -99,6 +103,7 @@ impl Staging {
             tree,
             folders_masked,
             files_masked,
+            inherits,
             manner,
             temporaries,
             times: Times { began, first_began, wrote_until: Mutex::default() },
@@ -107,7 +112,7 @@ impl Staging {
         })
     }
 
-    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, Manner)> {
+    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, Manner, Inheritance)> {
         let tree = staging::open_made(staging, TREE, masked)?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
@@ -115,7 +120,18 @@ impl Staging {
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
         staging.unlink(b"probe")?;
         let manner = Manner::of(staging, b"probe")?;
-        Ok((tree, files_masked, manner))
+        let inherits = Inheritance::of(&tree, &metadata_of(&tree)?)?;
+        Ok((tree, files_masked, manner, inherits))
+    }
+
+    /// What a folder that everybody sees passes on, if that is not what the staging folder passes
+    /// on: its own list or group, or none where the destination has one.
+    pub(in crate::receive) fn differing_inheritance(
+        &self,
+        dir: &Dir,
+        there: &Metadata,
+    ) -> io::Result<Option<Inheritance>> {
+        Inheritance::of(dir, there).map(|inherits| Some(inherits).filter(|inherits| *inherits != self.inherits))
     }
 
     /// Makes a lane's own folder for temporary files; its name, too.

@@ -17,7 +17,7 @@ use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_wire::RelPath;
 use rustix::io::Errno;
 
-use crate::receive::OWN_PREFIX;
+use crate::filesystem::own_names::OWN_PREFIX;
 use crate::receive::failures::is;
 use crate::receive::staging::{self, owner_bit};
 

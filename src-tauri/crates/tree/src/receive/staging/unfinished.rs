@@ -7,13 +7,13 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::disk::Dir;
+use crate::filesystem::own_names::{OWN_PREFIX, attempt_id};
 use ignore::WalkBuilder;
 use ringway_model::{Fault, Operation, PathText, Text, Unfinished};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir as KernelDir;
 
 use crate::receive::staging::{self, BEGUN, read_only_folders, removal};
-use crate::receive::{OWN_PREFIX, STAGING_ID_DIGITS};
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is
 /// offered by name.
@@ -64,13 +64,6 @@ pub fn is_attempt(folder: &KernelDir) -> bool {
     noted(folder).is_ok_and(|noted| About::decode(&noted).is_some())
 }
 
-/// Whether a name is, or may be taken for, one of ours: some filesystems fold the case of letters,
-/// and pass over characters that do not show.
-pub fn reads_as_own(name: &[u8]) -> bool {
-    let seen: Vec<_> = name.iter().filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase).collect();
-    seen.starts_with(OWN_PREFIX)
-}
-
 /// What is noted at the beginning of the first attempt: who sends what.
 fn noted(staging: &KernelDir) -> io::Result<Vec<u8>> {
     let file = staging.open_read(BEGUN)?;
@@ -89,7 +82,7 @@ fn noted(staging: &KernelDir) -> io::Result<Vec<u8>> {
 pub fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
     let at = |source| Fault::path(folder.to_owned(), Operation::Read, source);
     let root = Dir::open(folder).map_err(at)?;
-    let names = staging::names_of(&root, |name| id_of(name).is_some()).map_err(at)?;
+    let names = staging::names_of(&root, |name| attempt_id(name).is_some()).map_err(at)?;
     let mut found: Vec<_> = names.iter().filter_map(|name| look(folder, &root, name)).collect();
     found.sort_by_key(|left| std::cmp::Reverse(left.last_at_work));
     Ok(found)
@@ -103,7 +96,7 @@ pub fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
 pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
     let at = |source| Fault::path(folder.to_owned(), Operation::Write, source);
     let name = [OWN_PREFIX, id.as_bytes()].concat();
-    if id_of(&name).is_none() {
+    if attempt_id(&name).is_none() {
         return Ok(false);
     }
     let root = Dir::open(folder).map_err(at)?;
@@ -117,14 +110,6 @@ pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
     removed.map(|()| true).map_err(at)
 }
 
-/// The id in a staging folder's name.
-pub(in crate::receive) fn id_of(name: &[u8]) -> Option<String> {
-    let digits = name.strip_prefix(OWN_PREFIX)?;
-    let is_id =
-        digits.len() == STAGING_ID_DIGITS && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    is_id.then(|| String::from_utf8_lossy(digits).into_owned())
-}
-
 fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
     let dir = staging::open_ours(root, name)?;
     let touched = metadata_of(&dir).ok()?.mtime;
@@ -136,7 +121,7 @@ fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
     let (files, disk_bytes) = size(&folder.join(OsString::from_vec(name.to_vec())));
     Some(Unfinished {
         folder: folder.into(),
-        id: id_of(name)?,
+        id: attempt_id(name)?.to_owned(),
         from: from.filter(|from| !from.is_empty()).map(Text::from),
         names: names.into_iter().map(OsString::from_vec).map(PathText::from).collect(),
         more_names,
@@ -181,16 +166,6 @@ mod tests {
         let read = About::decode(&noted).unwrap();
         assert_eq!((&*read.from, read.names.len() as u64 + read.more_names), ("laptop", 107));
         assert!(read.names.len() > 10);
-    }
-
-    #[test]
-    fn names_of_ours_are_known_however_they_are_spelt() {
-        for ours in [".ringway-0123", ".RingWay-x", ".ring\u{200b}way-x", ".ringway-"] {
-            assert!(reads_as_own(ours.as_bytes()), "{ours}");
-        }
-        for other in ["ringway-x", ".ringway", "a.ringway-x", ""] {
-            assert!(!reads_as_own(other.as_bytes()), "{other}");
-        }
     }
 
     #[test]

@@ -132,27 +132,41 @@ fn nothing_is_written_through_a_link_that_was_sent() {
 }
 
 #[test]
-fn our_own_names_are_refused_at_the_top() {
+fn our_own_names_are_refused_at_any_depth() {
     let site = Site::new();
     let own = format!(".ringway-{}", "07".repeat(8));
-    let lane = Lane::default()
-        .made(&own, 0o777)
-        .file("x", b"x")
-        .made(&format!("{own}/tree/planted"), 0o777)
-        .folder("")
-        .file(".ringway-other", b"x")
-        .entry(&symlink(&own, "/etc"), b"")
-        .range(0, "", file(".ringway-big", 1, 0o644), 0, b"x", RangeStep::Last { data_bytes: 1 })
-        .folder("")
-        .entry(&linked("fine", 1, 1), b"x")
-        .entry(&hard_link(".ringway-hard", 1, true), b"")
-        .made("top", 0o755)
-        .file(".ringway-inside-is-fine", b"x");
-    let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
-    assert_eq!(failures.len(), 7);
-    assert!(failures.iter().all(|failure| failure.reason == FailureReason::InTheWay), "{failures:?}");
-    assert_eq!(receipt.there.files, 2);
-    assert_eq!(site.names(), ["fine", "top"]);
+    let lane = || {
+        Lane::default()
+            .made(&own, 0o777)
+            .file("x", b"x")
+            .made(&format!("{own}/tree/planted"), 0o777)
+            .folder("")
+            .file(".ringway-other", b"x")
+            .entry(&symlink(&own, "/etc"), b"")
+            .range(0, "", file(".ringway-big", 1, 0o644), 0, b"x", RangeStep::Last { data_bytes: 1 })
+            .folder("")
+            .entry(&linked("fine", 1, 1), b"x")
+            .entry(&hard_link(".ringway-hard", 1, true), b"")
+            .made("top", 0o755)
+            .file(".ringway-inside", b"x")
+            .entry(&symlink(".ringway-link", "/etc"), b"")
+            .file(".ringway", b"x")
+            .made(&format!("top/{own}"), 0o777)
+            .made(&format!("top/{own}/tree"), 0o777)
+            .file("planted", b"x")
+            .made("top/.RINGWAY-folded/deep", 0o777)
+    };
+    // Into what is new, and into what is there.
+    for _ in 0..2 {
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
+        assert_eq!(failures.len(), 13, "{failures:?}");
+        assert!(failures.iter().all(|failure| failure.reason == FailureReason::OwnFolder), "{failures:?}");
+        assert_eq!(receipt.there.files, 2);
+        assert_eq!(
+            (site.names(), names_in(&site.at("top"))),
+            (vec!["fine".into(), "top".into()], vec![".ringway".into()])
+        );
+    }
 }
 
 #[test]

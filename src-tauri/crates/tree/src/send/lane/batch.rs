@@ -84,6 +84,7 @@ impl Lane<'_> {
                     progress.said = Some(folder);
                     let path = batch.folder(folder).path();
                     self.head.folder_with_attributes(path, &new.attributes, new.xattrs.as_xattrs());
+                    self.name_owners(&new.attributes, new.xattrs.as_xattrs());
                 }
                 BatchItem::File(file) => {
                     let read = files.next().unwrap_or(None);
@@ -94,7 +95,7 @@ impl Lane<'_> {
                     let kind = EntryKind::Symlink { target: batch.name(*target).to_bytes() };
                     self.say(batch, folder, &mut progress);
                     let name = entry_name(batch.name(*name).to_bytes());
-                    self.head.entry(&Entry { name, kind, attributes: *attributes, xattrs: Xattrs::default() });
+                    self.add(&Entry { name, kind, attributes: *attributes, xattrs: Xattrs::default() });
                 }
                 BatchItem::HardLink { name, set, last, attributes } => {
                     let name = batch.name(*name).to_bytes();
@@ -102,7 +103,7 @@ impl Lane<'_> {
                         let kind = EntryKind::HardLink { link_id: set.id, last: *last };
                         self.say(batch, folder, &mut progress);
                         let (name, xattrs) = (entry_name(name), Xattrs::default());
-                        self.head.entry(&Entry { name, kind, attributes: *attributes, xattrs });
+                        self.add(&Entry { name, kind, attributes: *attributes, xattrs });
                     }
                 }
             }
@@ -227,7 +228,7 @@ impl Lane<'_> {
         let found = read.xattrs.unwrap_or_else(|| dir.portable_xattrs(name));
         let xattrs = self.xattrs(&folder.path, name, found);
         self.say(batch, index, progress);
-        self.head.entry(&file_entry(name, file.link.as_deref(), &file.metadata, &xattrs));
+        self.add(&file_entry(name, file.link.as_deref(), &file.metadata, &xattrs));
         file.link.iter().for_each(|link| progress.settle(link, Some(&file.metadata)));
         self.shared.digest(&self.body[contents]).into_iter().for_each(|digest| self.head.digest(digest));
         Ok(())
@@ -245,7 +246,7 @@ impl Lane<'_> {
                 self.flush(progress)?;
                 self.say(batch, index, progress);
                 let link = file.link.as_deref().filter(|link| link.is(&metadata, born));
-                self.head.entry(&file_entry(name, link, &metadata, &xattrs));
+                self.add(&file_entry(name, link, &metadata, &xattrs));
                 file.link.iter().for_each(|set| progress.settle(set, link.map(|_| &metadata)));
                 self.shared.digest(&contents).into_iter().for_each(|digest| self.head.digest(digest));
                 let header = self.head.batch_header(contents.len());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{birth_of, metadata_of, portable_xattrs};
-use ringway_wire::lane::{Entry, EntryKind, RangeHead, RangeStep};
+use ringway_wire::lane::{Entry, EntryKind, OwnerNamesBuffer, RangeHead, RangeStep};
 use ringway_wire::name::Name;
 
 use crate::send::lane::Lane;
@@ -30,7 +30,11 @@ impl Lane<'_> {
             }
             let pieces = Pieces::of(&opened.file, size, whole, large.has.clone())
                 .map_err(|error| (Operation::Read, reason(&error)))?;
-            Ok((OpenFile { xattrs, ..opened }, stamp, pieces))
+            let mut names = OwnerNamesBuffer::default();
+            if let Some(table) = self.shared.owner_names.get() {
+                table.tell(&attributes::attributes(&opened.metadata), xattrs.as_xattrs(), &mut names);
+            }
+            Ok((OpenFile { xattrs, names, ..opened }, stamp, pieces))
         });
         if let Some(link) = large.link.take() {
             // From here on failures concern the file, under any of its names.
@@ -156,5 +160,6 @@ pub(in crate::send) fn range_head(ranged: &Ranged, offset: u64, step: RangeStep)
         attributes: attributes::attributes(&opened.metadata),
         xattrs: opened.xattrs.as_xattrs(),
     };
-    RangeHead { file_id: *id, offset, step, stamp: *stamp, folder: large.folder_path(), entry }
+    let owner_names = opened.names.as_names();
+    RangeHead { file_id: *id, offset, step, stamp: *stamp, folder: large.folder_path(), entry, owner_names }
 }

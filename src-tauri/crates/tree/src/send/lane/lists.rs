@@ -155,6 +155,6 @@ impl Lane<'_> {
             found => found,
         };
         let xattrs = self.xattrs(path, name, found);
-        self.head.entry(&file_entry(name, link, metadata, &xattrs));
+        self.add(&file_entry(name, link, metadata, &xattrs));
     }
 }

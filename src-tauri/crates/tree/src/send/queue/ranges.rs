@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use parking_lot::Mutex;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
-use ringway_wire::lane::XattrBuffer;
+use ringway_wire::lane::{OwnerNamesBuffer, XattrBuffer};
 
 use crate::send::queue::Large;
 use crate::send::queue::pieces::{Pieces, RANGE_LEN};
@@ -26,6 +26,8 @@ pub(in crate::send) struct OpenFile {
     pub(in crate::send) file: OwnedFd,
     pub(in crate::send) metadata: Metadata,
     pub(in crate::send) xattrs: XattrBuffer,
+    /// The names of its users and groups, if the receiver wants them.
+    pub(in crate::send) names: OwnerNamesBuffer,
 }
 
 /// A file that lanes send.

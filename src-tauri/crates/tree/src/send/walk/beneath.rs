@@ -9,6 +9,7 @@ use ringway_sys::space;
 use ringway_wire::OfferedNames;
 use rustix::io::Errno;
 
+use crate::filesystem::own_names::attempt_id;
 use crate::filesystem::selection::Filter;
 use crate::send::walk::roots::{self, Root};
 
@@ -97,6 +98,9 @@ fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) ->
         let mut names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
         names.try_fold(seen(root.try_clone()?)?, |above, name| seen(above.open_dir(name)?))
     };
+    if path.split(|byte| *byte == b'/').any(|name| attempt_id(name).is_some()) {
+        return Err(Errno::NOENT.into());
+    }
     let Some(name) = name else { return Ok(Root::Contents(folder(path)?)) };
     let Some(last) = path.rsplit(|byte| *byte == b'/').next().filter(|last| !last.is_empty()) else {
         return Ok(Root::Folder(folder(path)?, name.clone()));

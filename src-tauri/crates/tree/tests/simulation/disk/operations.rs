@@ -320,6 +320,21 @@ impl Disk for Simulated {
         ringway_sys::attributes::set_owner_fd(fd, uid, gid)
     }
 
+    fn set_group(&self, fd: BorrowedFd<'_>, gid: u32) -> io::Result<()> {
+        self.state().begin("set a group")?;
+        ringway_sys::attributes::set_group_fd(fd, gid)
+    }
+
+    fn remove_acl(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        self.state().begin("remove a list")?;
+        ringway_sys::attributes::remove_acl(fd)
+    }
+
+    fn remove_default_acl(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        self.state().begin("remove a default list")?;
+        ringway_sys::attributes::remove_default_acl(fd)
+    }
+
     fn set_xattr(&self, fd: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> io::Result<()> {
         self.state().begin("set an attribute")?;
         ringway_sys::attributes::set_xattr(fd, name, value)

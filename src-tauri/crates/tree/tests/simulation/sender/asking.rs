@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use ringway_wire::control::Wanted;
-use ringway_wire::lane::{ChunkLens, Counts, HeadBuffer, RangeHead, RangeStep};
+use ringway_wire::lane::{ChunkLens, Counts, HeadBuffer, OwnerNames, RangeHead, RangeStep};
 
 use super::{Sender, Sending, entry, frame, path};
 use crate::pipe::LanePipe;
@@ -81,8 +81,15 @@ impl Sender {
         let Sending { file, asking, id, .. } = &mut self.sending[at];
         let mut head = HeadBuffer::default();
         let (folder, entry) = (path(&file.folder), entry(file));
-        let range =
-            RangeHead { stamp: file.stamp(), file_id: *id, offset: window.start, step: RangeStep::More, folder, entry };
+        let range = RangeHead {
+            stamp: file.stamp(),
+            file_id: *id,
+            offset: window.start,
+            step: RangeStep::More,
+            folder,
+            entry,
+            owner_names: OwnerNames::default(),
+        };
         head.begin_chunks(self.next_list, &range);
         for piece in pieces(&window) {
             for chunk in chunks(&piece, file.size) {

@@ -1,7 +1,7 @@
 //! The sender's files in ranges: piece by piece, by whichever lanes are free.
 use std::ops::Range;
 
-use ringway_wire::lane::{Digest, HeadBuffer, RangeHead, RangeStep};
+use ringway_wire::lane::{Digest, HeadBuffer, OwnerNames, RangeHead, RangeStep};
 use ringway_wire::stretches::Stretches;
 
 use super::asking::Asking;
@@ -81,6 +81,7 @@ impl Sender {
             step,
             folder: path(&file.folder),
             entry: entry(file),
+            owner_names: OwnerNames::default(),
         };
         let body = file.bytes(piece);
         let header = match self.terms.proves {

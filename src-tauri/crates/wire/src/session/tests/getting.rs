@@ -58,9 +58,12 @@ fn what_is_asked_for_is_offered_and_ends_with_the_receipt() {
     pair.acceptor.offer(&offer());
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&Event::Offered(offer(), names(&[b"data"]))));
-    pair.initiator.accept(2, true, None);
+    pair.initiator.accept(Accept { lanes: 2, lists: true, doubts: None, owner_names: false });
     pair.run().unwrap();
-    assert_eq!(pair.told_acceptor.last(), Some(&Event::Accepted { lanes: 2, lists: true, doubts: None }));
+    assert_eq!(
+        pair.told_acceptor.last(),
+        Some(&Event::Accepted(Accept { lanes: 2, lists: true, doubts: None, owner_names: false }))
+    );
     let sent = Counts { files: 1, folders: 1, links: 1, bytes: 4 };
     pair.acceptor.finish(sent, 0, 2);
     pair.initiator.progress(Progress { entries: 2, bytes: 4 });

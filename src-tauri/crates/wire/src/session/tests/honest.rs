@@ -152,7 +152,7 @@ impl Walk {
     fn initiator_told(&mut self, event: &Event) {
         match event {
             Event::Authenticated | Event::NoReceipt => self.may_offer = true,
-            Event::Accepted { lists, .. } => (self.running, self.lists) = (true, *lists),
+            Event::Accepted(Accept { lists, .. }) => (self.running, self.lists) = (true, *lists),
             Event::Wanted(_) => self.heard += 1,
             _ => {}
         }
@@ -255,7 +255,12 @@ impl Walk {
                     self.question = Some(question);
                 }
                 _ => {
-                    self.acceptor.accept(2, self.random.below(2) == 0, None);
+                    self.acceptor.accept(Accept {
+                        lanes: 2,
+                        lists: self.random.below(2) == 0,
+                        doubts: None,
+                        owner_names: false,
+                    });
                     self.accepted = true;
                 }
             },
@@ -314,7 +319,7 @@ fn nothing_that_an_honest_peer_says_is_unexpected() {
         }
         let told = |wanted: fn(&Event) -> bool| walk.told.iter().any(wanted);
         let has_receipt = told(|event| matches!(event, Event::ReceiptReceived(_)));
-        let was_accepted = told(|event| matches!(event, Event::Accepted { .. }));
+        let was_accepted = told(|event| matches!(event, Event::Accepted(_)));
         let was_refused = told(|event| matches!(event, Event::Refused(Refusal::PairingBusy(_))));
         let has_answer = told(|event| matches!(event, Event::NoReceipt));
         receipts += u32::from(has_receipt && was_accepted);

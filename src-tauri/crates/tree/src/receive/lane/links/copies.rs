@@ -135,6 +135,7 @@ impl Worker<'_> {
             CreationMode::Provisional,
             &entry.attributes,
             Xattrs::default(),
+            folder.inherits.as_ref(),
         );
         incoming.staging.settle(file, spot).map_err(during(Operation::Sync))?;
         if folder.is_staged() {
