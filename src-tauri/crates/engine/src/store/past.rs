@@ -626,7 +626,7 @@ fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<Pattern>, in_share: Op
     let source =
         |(path, contents_only): (&PathBuf, &u8)| Source { path: path.clone(), contents_only: *contents_only != 0 };
     let sources = paths.iter().zip(contents_only).map(source).collect();
-    (paths.len() == contents_only.len()).then(|| Resend {
+    (paths.len() == contents_only.len()).then_some(Resend {
         sources,
         selection: Selection { patterns, paths: None },
         verify: *verify != 0,
