@@ -213,7 +213,7 @@ mod tests {
         assert_eq!((&*kept.from, kept.from_id, kept.is_read, kept.has_more), ("lab", LAB, false, true));
         drop(store);
         let store = Store::open(folder.path()).unwrap();
-        assert_eq!(store.notes().unwrap(), [kept.clone()]);
+        assert_eq!(store.notes().unwrap(), std::slice::from_ref(&kept));
         assert_eq!(store.received_note(kept.number).unwrap(), Some((kept.clone(), hostile)));
         assert!(store.read_note(kept.number).unwrap() && store.notes().unwrap()[0].is_read);
         assert!(store.forget_note(kept.number).unwrap() && store.notes().unwrap().is_empty());
