@@ -141,12 +141,13 @@ fn what_is_hidden_is_answered_for_as_what_does_not_exist() {
     }
     fs::hard_link(shared.join("in/key"), shared.join("key")).unwrap();
     let hidden = ["in/own", "own", "key"].map(|path| fs::metadata(shared.join(path)).unwrap().ino());
-    let root = Dir::open(&shared).unwrap();
     let answered = |names: [&str; 2], paths: &[&str], patterns: &[&str]| {
         let name = |text: &str| text.replace("FOLDER", names[0]).replace("FILE", names[1]).into_bytes();
         let patterns = patterns.iter().map(|pattern| Pattern::Exclude(name(pattern))).collect();
         let paths = Some(paths.iter().map(|path| name(path)).collect());
         let filter = Filter::new(&Selection { patterns, paths }).unwrap();
+        // Each walk lists it from its beginning.
+        let root = Dir::open(&shared).unwrap();
         let entries = [EntryBeneath { path: Vec::new(), name: None }];
         let wanted = WantedBeneath { entries: &entries, filter, goes_on: &|| true };
         let guard = Guard { confine: Arc::new(|| Ok(())), hides: Arc::new(move |there| hidden.contains(&there.ino)) };
