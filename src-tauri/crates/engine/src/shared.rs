@@ -47,9 +47,11 @@ impl Shared {
     /// The same where something landed before in the folder that was at the path then. If it still
     /// is, that is the one, although this program may have noted another one earlier.
     pub(crate) fn expect_again(&self, path: &Path, before: Option<&FolderIdentity>) -> Expected {
+        // Noted in any case, so that no other folder takes its place later.
+        let noted = self.expect(path);
         let now = || Dir::open(path).and_then(|folder| FolderIdentity::of(&folder)).ok();
         let still = before.and_then(|before| now().filter(|now| now.is_still(before)));
-        still.map_or_else(|| self.expect(path), Expected::Folder)
+        still.map_or(noted, Expected::Folder)
     }
 
     pub(crate) fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
