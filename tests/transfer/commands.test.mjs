@@ -10,7 +10,7 @@ const sources = ["cli", "daemon", "engine"].flatMap((crate) => files(`src-tauri/
 const documents = ["README.md", "SECURITY.md", ...files("docs", ".md"), ...files("src/messages", ".json")];
 
 /** Stand-ins for values that are checked before the help is shown. */
-const VALUES = { RATE: "1M", PORT: "17464", "ADDR:PORT": "127.0.0.1:17464" };
+const VALUES = { NUMBER: "1", RATE: "1M", PORT: "17464", "ADDR:PORT": "127.0.0.1:17464" };
 
 /** Commands in backticks, and lines of code blocks, without shell syntax. */
 function commandsIn(path) {
@@ -28,9 +28,9 @@ test("every command in a message or a document exists", () => {
   assert.ok(all.size > 60, `only ${all.size} commands were found`);
   const wrong = [...all].filter(([command]) => {
     // Placeholders that a program fills in, and those that people fill in.
-    const words = command.replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, "X").split(/\s+/).slice(1).map((word) => VALUES[word] ?? word.replaceAll(/["']/g, ""));
+    const filled = (value) => command.replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, value).split(/\s+/).slice(1).map((word) => VALUES[word] ?? word.replaceAll(/["']/g, ""));
     // A message may name an option without its value.
-    return [[], ["1764014195.000000004"]].every((value) => capture(RINGWAY, [...words, ...value, "--help"]).status !== 0);
+    return ["X", "1"].every((placeholder) => [[], ["1764014195.000000004"]].every((value) => capture(RINGWAY, [...filled(placeholder), ...value, "--help"]).status !== 0));
   });
   assert.deepEqual(wrong.map(([command, path]) => `${path}: ${command}`), []);
 });

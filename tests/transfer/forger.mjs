@@ -22,7 +22,7 @@ function announcement(number) {
   const service = "_ringway._tcp.local";
   const [instance, host] = [`fake-${number}.${service}`, `fake-${number}.local`];
   const id = one || number.toString(16).padStart(16, "f");
-  const pairs = ["txtvers=2", `id=${id}`, `name=${name}`, "kind=laptop", ...(code ? [`code=${code}`] : [])];
+  const pairs = ["txtvers=3", `id=${id}`, `name=${name}`, "kind=laptop", ...(code ? [`code=${code}`] : [])];
   const records = [
     ...(bare ? [] : [record(service, PTR, labels(instance))]),
     record(instance, SRV, Buffer.concat([u16(0), u16(0), u16(17464), labels(host)])),

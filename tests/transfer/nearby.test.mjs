@@ -61,7 +61,7 @@ test("the receiver that shows a code is found by it, without an address", async 
   assert.equal(listening.announced, true, receiving.said());
   const [listed, ...others] = await list();
   assert.deepEqual(others, []);
-  assert.deepEqual([listed.name, listed.code_number, listed.version, listed.paired_as], ["far", 7, 2, null]);
+  assert.deepEqual([listed.name, listed.code_number, listed.version, listed.paired_as], ["far", 7, 3, null]);
   assert.ok(listening.id.startsWith(listed.id_begins), JSON.stringify(listed));
   assert.equal(listed.addresses[0], `${there.address}:17464`);
   await ends(send(), receiving);

@@ -3,7 +3,7 @@
 use super::input::Input;
 use ringway_wire::lane::{
     ACL_LEN_MAX, AclKind, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList,
-    FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
+    FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, OwnerNames, RangeHead, RangeStep, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
@@ -55,6 +55,11 @@ pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
 fn without_digests<'h>(header: &FrameHeader, head: &'h [u8], files: usize) -> (FrameHeader, &'h [u8]) {
     let len = head.len() - files * DIGEST_LEN;
     (FrameHeader { head_len: len as u32, ..*header }, &head[..len])
+}
+
+/// Writes the names of users and groups again.
+fn names_again(head: &mut HeadBuffer, names: OwnerNames<'_>) {
+    names.iter().for_each(|(owner, name)| head.owner_names().push(owner, name));
 }
 
 /// The ledger, and a slower one that is too simple to be wrong.
@@ -111,6 +116,7 @@ impl Lane {
                 }
             }
         }
+        names_again(&mut again, batch.owner_names());
         assert_eq!(items, header.items);
         assert_eq!(body_at, header.body_len as usize);
         assert_eq!(batch.digest(files), None);
@@ -152,6 +158,7 @@ impl Lane {
         }
         assert!(files == list.len() && !list.is_empty() && files <= header.items as usize);
         assert_eq!(list.digest(files), None);
+        names_again(&mut again, list.owner_names());
         let said = again.list_header();
         assert_eq!(said.body_len, 0);
         // The only other encoding names a folder twice, or names one without files.

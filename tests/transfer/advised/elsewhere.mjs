@@ -3,6 +3,14 @@
 /** Followed by a test with that title, in that file. */
 export const ELSEWHERE = [
   {
+    keys: [
+      "advised::get_again(past.number)",
+      "`ringway inbox` lists what was received, and `ringway inbox show NUMBER` says how to get it again.",
+    ],
+    file: "tests/transfer/get.test.mjs",
+    test: "--again gets the last one, or one by its number, with its selection and options, into its folder",
+  },
+  {
     keys: ["{limit_text} (RLIMIT_FSIZE): `ulimit -f unlimited` lifts that for this shell."],
     file: "tests/transfer/file-size.test.mjs",
     test: "copy names the file-size limit of the process, not the file system, and the advised command lifts it",

@@ -99,6 +99,8 @@ pub(crate) struct Plan {
     pub(crate) refuses_names: Option<Errno>,
     /// The program is killed before the operation of that number.
     pub(crate) dies_at: Option<usize>,
+    /// The program is killed before the next operation of that name.
+    pub(crate) dies_before: Option<&'static str>,
     /// Operations that still find room; None for any number.
     pub(crate) room: Option<usize>,
     /// Writes until one is taken down wrongly; None for never.
@@ -204,7 +206,7 @@ impl Simulated {
     /// The program is started anew.
     pub(crate) fn revive(&self) {
         let mut state = self.state();
-        (state.died_in, state.plan.dies_at) = (None, None);
+        (state.died_in, state.plan.dies_at, state.plan.dies_before) = (None, None, None);
     }
 
     /// The power has gone, and comes back.
@@ -234,6 +236,11 @@ impl State {
     /// Kills it before the operation after so many more.
     pub(crate) fn dies_after(&mut self, calls: usize) {
         self.plan.dies_at = Some(self.calls + calls);
+    }
+
+    /// Kills it before the next operation of that name.
+    pub(crate) fn dies_before(&mut self, operation: &'static str) {
+        self.plan.dies_before = Some(operation);
     }
 
     pub(crate) fn die(&mut self) {

@@ -31,11 +31,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use world::{Told, World};
 
 /// Stories told by each run of the tests.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 1_000;
 
 /// Operations on the disk before which a story must have struck the receiver. The walks add those
 /// that only they are about. Owners are set and attributes are written in neither.
-const OPERATIONS: [&str; 12] = [
+pub(crate) const OPERATIONS: [&str; 12] = [
     "make a folder",
     "create",
     "write",

@@ -324,7 +324,7 @@ impl World {
         }
         {
             let plan = &mut self.site.disk.state().plan;
-            (plan.rots_after, plan.dies_at) = (None, None);
+            (plan.rots_after, plan.dies_at, plan.dies_before) = (None, None, None);
         }
         (self.pending, self.site.errs) = (None, false);
         self.check_sent(&before, &attempt.sent);

@@ -1,5 +1,7 @@
 //! Names of the users and groups whose numbers the entries of a head have: for a receiver that
 //! gives its files to the users and groups of the same names.
+use std::collections::HashSet;
+
 use super::owner::{Owner, OwnerKind};
 use super::{Acl, AclKind, Attributes, Xattrs, bounded};
 use crate::ProtocolError;
@@ -53,8 +55,12 @@ impl<'a> OwnerNames<'a> {
         let count = reader.u16()?;
         bounded("names of users and groups", count.into(), OWNER_NAMES_PER_HEAD_MAX as u64)?;
         let all = reader.rest();
+        let mut named = HashSet::new();
         for _ in 0..count {
-            decode_name(reader)?;
+            let (owner, _) = decode_name(reader)?;
+            if !named.insert(owner) {
+                return Err(ProtocolError::BadValue("owner that has two names"));
+            }
         }
         Ok(Self { count, bytes: &all[..all.len() - reader.rest().len()] })
     }

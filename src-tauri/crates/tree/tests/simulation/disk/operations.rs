@@ -19,7 +19,8 @@ use super::{Contents, Ino, Node, Simulated, State, What, attributes, errno, hold
 impl State {
     /// Whether the next operation is done.
     fn begin(&mut self, what: &'static str) -> io::Result<()> {
-        if self.died_in.is_none() && self.plan.dies_at == Some(self.calls) {
+        let is_its_end = self.plan.dies_at == Some(self.calls) || self.plan.dies_before == Some(what);
+        if self.died_in.is_none() && is_its_end {
             self.died_in = Some(what);
         }
         if self.died_in.is_some() {

@@ -8,6 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::attempt::Attempt;
 use super::{World, write};
+use crate::OPERATIONS;
 use crate::pipe::LanePipe;
 use crate::receiver::Receiver;
 use crate::receiver::{is_staging, path_of};
@@ -87,8 +88,15 @@ impl World {
                     attempt.kill_sender(random);
                 }
                 self.pending = Some(fault);
-                let still = STILL_DONE[random.below(STILL_DONE.len())];
-                self.site.disk.state().dies_after(random.below(still));
+                // Some operations are so rare that a number drawn at random is seldom one of
+                // theirs.
+                match random.below(2) {
+                    0 => self.site.disk.state().dies_before(OPERATIONS[random.below(OPERATIONS.len())]),
+                    _ => {
+                        let still = STILL_DONE[random.below(STILL_DONE.len())];
+                        self.site.disk.state().dies_after(random.below(still));
+                    }
+                }
                 if !attempt.receiver.as_ref().is_some_and(Receiver::has_accepted) {
                     self.site.disk.state().die();
                 }
