@@ -1,9 +1,10 @@
 // Copying text.
 
 /** WebKitGTK refuses the clipboard interface in some set-ups; the old way works in all of them. */
-export async function copyText(text: string): Promise<void> {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
+    return true;
   } catch {
     const { activeElement } = document;
     const area = document.createElement("textarea");
@@ -11,8 +12,9 @@ export async function copyText(text: string): Promise<void> {
     area.className = "unseen";
     document.body.append(area);
     area.select();
-    document.execCommand("copy");
+    const isCopied = document.execCommand("copy");
     area.remove();
     if (activeElement instanceof HTMLElement) activeElement.focus();
+    return isCopied;
   }
 }

@@ -45,12 +45,14 @@ const CARD = "main [data-card]";
 driven("a text and an address that are dropped on a card arrive there exactly", async (t) => {
   const { near, far } = await friends(t);
   const page = await openWindow(t, near);
-  const card = await middleOf(page, await placeWindow(page, 1000, 760), CARD);
-  await dragTextOnto(t, HOSTILE, card, () => page.wait(showing("Send note to far")));
+  const place = await placeWindow(page, 1000, 760);
+  const card = () => middleOf(page, place, CARD);
+  await dragTextOnto(t, HOSTILE, await card(), () => page.wait(showing("Send note to far")));
   assert.equal(await arrives(far, 1), HOSTILE);
   await page.wait(showing("far has the note."));
   const address = "https://example.org/a%20b?c=d%2Fe#f";
-  await dragTextOnto(t, address, card, () => page.wait(showing("Send note to far")), { isAddress: true });
+  // What is said of the first one stands above the cards.
+  await dragTextOnto(t, address, await card(), () => page.wait(showing("Send note to far")), { isAddress: true });
   assert.equal((await arrives(far, 2)).trimEnd(), address);
 });
 
@@ -109,7 +111,10 @@ driven("notes arrive in the inbox as text, are copied exactly, and are deleted",
   await send(long);
   await page.wait("//*[@data-note][2]");
   await page.click("(//*[@data-note]//button[@aria-label = 'Copy the note from far' or @aria-label = 'Copied the note from far'])[1]");
-  await eventually("the clipboard to have the long one", () => clipboardText() === long);
+  await eventually("the clipboard to have the long one", () => clipboardText() === long).catch((error) => {
+    const has = clipboardText();
+    throw new Error(`${error.message}; it has ${has.length} characters: ${has.slice(0, 40)}`);
+  });
   await eventually("both to be read", async () => (await asked(near, ["notes"])).every(({ is_read: read }) => read));
 
   await page.click("(//button[@aria-label = 'Delete the note from far'])[1]");

@@ -22,7 +22,7 @@ describe("notes", () => {
     await show("inbox");
     const section = screen.getByRole("region", { name: t("note.notes") });
     expect(within(section).getByText(t("note.unread"))).toBeVisible();
-    expect(shell.called("noteContents"), "its text is not asked for").toEqual([]);
+    expect(shell.called("readNote"), "listing it is not reading").toEqual([]);
     await user.click(within(section).getByRole("button", { expanded: false }));
     const text = await waitFor(() => section.querySelector("pre")!);
     expect(text.textContent).toBe(SHOWN);
