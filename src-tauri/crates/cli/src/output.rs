@@ -59,7 +59,7 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
 
-/// Does a write to standard output or standard error: it waits for whoever reads that.
+/// Does a write to standard output or standard error: it waits until the reader takes it.
 pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
     BEGUN.fetch_add(1, Ordering::Relaxed);
     let written = write();

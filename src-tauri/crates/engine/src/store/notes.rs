@@ -36,7 +36,7 @@ pub(super) const SCHEMA: &str = "
 const NOTES: &str = "SELECT number, device, at_ms, length(text), first_line, has_more, is_read, name
     FROM note JOIN device ON device.id = note.device";
 
-/// What came of a note.
+/// How keeping a note ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// It is kept.

@@ -11,8 +11,8 @@ pub const STAGING_ID_DIGITS: usize = 16;
 /// Whether a name is, or may be taken for, one of ours: some filesystems fold the case of letters,
 /// and pass over characters that do not show.
 pub fn reads_as_own(name: &[u8]) -> bool {
-    let seen: Vec<_> = name.iter().filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase).collect();
-    seen.starts_with(OWN_PREFIX)
+    let mut seen = name.iter().filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase);
+    OWN_PREFIX.iter().all(|byte| seen.next() == Some(*byte))
 }
 
 /// The id in the name of a folder where an attempt gathers what arrives.
