@@ -61,7 +61,7 @@ export async function runInVm({ name, flavour = "cloud", script, programs, files
   const started = Date.now();
   const emulated = emulator();
   const { command, args, env } = emulated;
-  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, emulated, memoryMib, instructionClock)], {
+  const qemu = spawn(command, [...args, ...machine(guestKernel.image, initramfs, emulated, memoryMib, instructionClock)], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
