@@ -266,6 +266,6 @@ const slow = total.times.filter(([, ms]) => ms >= SLOW_MS).sort(([, one], [, oth
 if (slow.length > 0) say(`\nslowest:\n${slow.slice(0, SLOW_MAX).map(([name, ms]) => `  ${(ms / 1000).toFixed(0)} s  ${name}`).join("\n")}`);
 if (total.skips.length > 0) say(`\nskipped here:\n${total.skips.map((skip) => `  ${skip}`).join("\n")}`);
 if (total.failures.length > 0) say(`\nfailed:\n${total.failures.map((name) => `  ${name}`).join("\n")}`);
-if (total.details.length > 0) say(`\nwhat they printed:\n${total.details.map((line) => `  ${line}`).join("\n")}`);
+if (total.details.length > 0) say(`\nwhat they printed:\n${total.shown().map((line) => `  ${line}`).join("\n")}`);
 say(`\n${total}`);
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;

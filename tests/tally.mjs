@@ -1,8 +1,18 @@
 // Counts the results in the output of test programs: the closing lines of cargo, node and vitest,
 // and every `skipped: name: why`.
 
-/** This many lines of a failed test's output are repeated at the end. */
+/** This many lines of a failed test's output are kept. */
 const DETAILS_MAX = 40;
+/**
+ * This many lines of all failed tests' output are repeated at the end, where who sees only the end
+ * of a long output still finds them, and no fewer than the second for each test.
+ */
+const SHOWN_MAX = 80;
+const SHOWN_EACH_MIN = 6;
+/** Characters of such a line. */
+const SHOWN_WIDTH = 200;
+/** What the programs around a test say, which tells nothing about a failure. */
+const AROUND = /^\s*(#\s*)?(dbus-daemon\[|SpiRegistry daemon|X connection to)/;
 
 /**
  * The results in one stage's output. `take` gets it line by line; `end` finishes with the exit
@@ -16,7 +26,7 @@ export class Tally {
   skips = [];
   /** Names of failed tests, as far as the output has them. */
   failures = [];
-  /** The output of failed tests, as the test programs repeat it. */
+  /** The output of failed tests, as the test programs repeat it: a list of lines for each. */
   details = [];
   /**
    * How many lines of the current failed test may still be kept; null outside the list of failures.
@@ -75,6 +85,17 @@ export class Tally {
     this.times.push(...other.times);
   }
 
+  /** The beginning of what each failed test printed. A line that an earlier one has is left out. */
+  shown() {
+    const each = Math.max(SHOWN_EACH_MIN, Math.floor(SHOWN_MAX / this.details.length));
+    const seen = new Set();
+    return this.details.flatMap((lines) => {
+      const own = lines.filter((line) => line.trim() !== "" && !seen.has(line)).slice(0, each);
+      own.forEach((line) => seen.add(line));
+      return own.map((line) => line.slice(0, SHOWN_WIDTH));
+    });
+  }
+
   toString() {
     return `${this.passed} passed, ${this.failed} failed, ${this.skipped} skipped`;
   }
@@ -92,9 +113,12 @@ export class Tally {
     if (/^(failures:|✖ failing tests:|⎯+ Failed Tests \d+ ⎯+)$/.test(line)) this.#detailsLeft = 0;
     else if (/^(test result:|ℹ |successes:| Test Files)/.test(line)) this.#detailsLeft = null;
     if (this.#detailsLeft === null) return;
-    if (/^(---- .* ----|✖ .*\([\d.]+ms\)| FAIL .*)$/.test(line)) this.#detailsLeft = DETAILS_MAX;
-    if (this.#detailsLeft > 0) {
-      this.details.push(line);
+    if (/^(---- .* ----|✖ .*\([\d.]+ms\)| FAIL .*)$/.test(line)) {
+      this.#detailsLeft = DETAILS_MAX;
+      this.details.push([]);
+    }
+    if (this.#detailsLeft > 0 && !AROUND.test(line)) {
+      this.details.at(-1).push(line);
       this.#detailsLeft -= 1;
     }
   }

@@ -70,10 +70,17 @@ test("the output of failed tests is repeated at the end, up to a limit for each"
     "test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
     "of another program",
   );
-  assert.deepEqual(cargo.details.slice(0, 3), ["---- a stdout ----", "left: 1", "at frame 0"]);
-  assert.deepEqual(cargo.details.slice(40), ["---- c stdout ----", "left: 2"]);
+  assert.deepEqual(cargo.details[0].slice(0, 3), ["---- a stdout ----", "left: 1", "at frame 0"]);
+  assert.deepEqual([cargo.details[0].length, cargo.details[1]], [40, ["---- c stdout ----", "left: 2"]]);
   const node = tallied(1, "✖ three (3ms)", "ℹ fail 1", "✖ failing tests:", "", "test at x.mjs:1:1", "✖ three (3ms)", "  AssertionError: no");
-  assert.deepEqual(node.details, ["✖ three (3ms)", "  AssertionError: no"]);
+  assert.deepEqual(node.details, [["✖ three (3ms)", "  AssertionError: no"]]);
+});
+
+test("many failures share what is repeated, and a line that several printed is repeated once", () => {
+  const failures = Array.from({ length: 20 }, (_, at) => [`✖ test ${at} (1ms)`, "  dbus-daemon[7]: activated", "  AssertionError: the same", ...Array(30).fill(0).map((_, line) => `  ${at}.${line}`)]);
+  const shown = tallied(1, "ℹ fail 20", "✖ failing tests:", ...failures.flat()).shown();
+  assert.equal(shown.length, 20 * 6);
+  assert.deepEqual(shown.slice(0, 8), ["✖ test 0 (1ms)", "  AssertionError: the same", "  0.0", "  0.1", "  0.2", "  0.3", "✖ test 1 (1ms)", "  1.0"]);
 });
 
 test("vitest: its closing line", () => {
