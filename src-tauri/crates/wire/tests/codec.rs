@@ -389,7 +389,7 @@ proptest! {
         let bytes = encoded(&message);
         let payload = &bytes[FRAME_PREFIX_LEN..];
         let longer = [payload, b"x"].concat();
-        // The bytes of a part of a file reach to the end of the frame, so they may be fewer or more.
+        // The bytes of a part of a file reach to the end of the frame: more are a page, too.
         if let Message::Answered { answer: Answer::Bytes(page), .. } = &message {
             let Ok(Message::Answered { answer: Answer::Bytes(other), .. }) = Message::decode(&longer) else {
                 panic!("a page that is longer by a byte was refused");
