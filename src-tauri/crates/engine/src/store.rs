@@ -302,8 +302,8 @@ fn open(path: &Path) -> Result<Opened, Fault> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY_MAX)?;
         connection.execute_batch(SCHEMA)?;
-        connection.execute_batch(past::SCHEMA)?;
-        past::upgrade(&connection)?;
+        connection.execute_batch(past::schema::SCHEMA)?;
+        past::schema::upgrade(&connection)?;
         connection.execute_batch(rules::SCHEMA)?;
         rules::upgrade(&connection)?;
         connection.execute_batch(reached::SCHEMA)?;
