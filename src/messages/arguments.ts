@@ -24,6 +24,7 @@ export interface Arguments {
   "unit.hoursMinutes": { hours: string; minutes: string };
   "unit.percent": { value: string };
   "send.dropFor": { name: string };
+  "send.dropInto": { folder: string; what: string };
   "send.dropFolders": { n: number; name: string };
   "send.dropFiles": { n: number; name: string };
   "send.dropItems": { n: number; name: string };
