@@ -88,7 +88,6 @@ export interface Arguments {
   "note.copyFrom": { from: string };
   "note.copiedFrom": { from: string };
   "note.deleteFrom": { from: string };
-  "note.named": { line: string };
   "note.sendTo": { name: string };
   "note.sending": { name: string };
   "note.sent": { name: string };
