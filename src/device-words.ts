@@ -39,7 +39,8 @@ export function lastWords(last: Past | null): string {
     const told = { moved: bytes(last.moved), present: bytes(present), when };
     return isReceived ? t("send.lastReceivedPart", told) : t("send.lastSentPart", told);
   }
-  const told = { size: bytes(last.moved), when };
+  // A size is not broken into two lines.
+  const told = { size: bytes(last.moved).replace(" ", "\u00a0"), when };
   return isReceived ? t("send.lastReceived", told) : t("send.lastSent", told);
 }
 

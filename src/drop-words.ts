@@ -2,8 +2,13 @@
 import type { Chosen } from "./ipc";
 import { t } from "./messages";
 
-/** "Send 3 folders to lab-ws". */
-export function dropWords({ items, more }: Chosen, name: string): string {
+/** "Send 3 folders to lab-ws", and into which drop box there. */
+export function dropWords(chosen: Chosen, name: string, folder: string | null): string {
+  const what = sendWords(chosen, name);
+  return folder === null ? what : t("send.dropInto", { what, folder });
+}
+
+function sendWords({ items, more }: Chosen, name: string): string {
   const told = { n: items.length + more, name };
   const areAll = (kind: Chosen["items"][number]["kind"]) => more === 0 && items.every((item) => item.kind === kind);
   if (areAll("folder")) return t("send.dropFolders", told);

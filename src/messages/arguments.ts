@@ -24,6 +24,7 @@ export interface Arguments {
   "unit.hoursMinutes": { hours: string; minutes: string };
   "unit.percent": { value: string };
   "send.dropFor": { name: string };
+  "send.dropInto": { folder: string; what: string };
   "send.dropFolders": { n: number; name: string };
   "send.dropFiles": { n: number; name: string };
   "send.dropItems": { n: number; name: string };
@@ -87,7 +88,6 @@ export interface Arguments {
   "note.copyFrom": { from: string };
   "note.copiedFrom": { from: string };
   "note.deleteFrom": { from: string };
-  "note.named": { line: string };
   "note.sendTo": { name: string };
   "note.sending": { name: string };
   "note.sent": { name: string };

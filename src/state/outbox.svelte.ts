@@ -204,11 +204,17 @@ export class Outbox {
     this.chosen = { ...this.chosen, items, total };
   }
 
-  /** Makes a card the one that the button sends to. */
+  /** Makes a card the one that the button sends to. What is set for the one that is, stays. */
   pick(card: string | null): void {
+    const isOther = card !== this.picked;
     this.picked = card;
     this.fault = null;
-    if (card !== null && card !== ANOTHER) this.options = optionsFor(card) ?? PLAIN;
+    if (isOther && card !== null && card !== ANOTHER) this.options = optionsFor(card) ?? PLAIN;
+  }
+
+  /** The drop box, and a folder in it, into which a drop on a card goes; null if into none. */
+  boxOf(card: string): string | null {
+    return (this.picked === card ? this.options : optionsFor(card))?.inShare ?? null;
   }
 
   clear(): void {

@@ -11,6 +11,9 @@ import { notices, service } from "./lib/service.mjs";
 /** A name that would be bold, and change the following text, if it were read as markup. */
 const MARKED = "<b>lab</b> & co";
 
+/** Characters of a note's first line that are shown where it is listed. */
+const FIRST_LINE_MAX = 120;
+
 const shown = (server, wanted) => server.event((event) => event.event === "shown" && wanted(event));
 const offered = (server) => shown(server, ({ actions }) => actions.includes("accept"));
 const click = (server, id, action) => server.tell(JSON.stringify({ id, action }));
@@ -109,6 +112,33 @@ if (onPrivateBus(import.meta.url)) {
     await server.event(({ event, id }) => event === "closed" && id === second.id);
     await asks(other);
     assert.ok(!(await here.run(["status"])).stdout.includes("wants to connect"));
+  });
+
+  test("a note is announced with its device and first line, and a click on it opens the inbox", async (t) => {
+    const { base, here, there, target } = await pair(t);
+    const [command, window, seen] = ["ringway", "ringway-desktop", "seen"].map((name) => join(base, name));
+    copyFileSync(RINGWAY, command);
+    writeFileSync(window, `#!/bin/sh\necho "$XDG_ACTIVATION_TOKEN $@" > '${seen}.new'; mv '${seen}.new' '${seen}'\n`);
+    chmodSync(window, 0o755);
+    const server = await notifier(t, "body", "body-markup", "actions");
+    const running = await service(t, here, { command });
+    const paired = await there.run(["pair", target, "--code-file", there.codeFile(await running.code())]);
+    assert.equal(paired.status, EXIT.all, paired.said());
+    const send = async (text) => {
+      const sent = await there.run(["send", "--text", target], { input: text });
+      assert.equal(sent.status, EXIT.all, sent.said());
+    };
+    await send("\n<b>hostile</b> \u202eline \nthe password\n");
+    const announces = (body) => shown(server, (event) => event.title === "Note from there" && event.body.startsWith(body));
+    const note = await announces("&lt;b&gt;");
+    assert.equal(note.body, "&lt;b&gt;hostile&lt;/b&gt; \\u{202e}line");
+    assert.deepEqual([note.actions, note.hints.category, note.hints["desktop-entry"]], [["default", "Open Ringway"], "im.received", "org.ringway.Ringway"]);
+    assert.ok(!JSON.stringify(note).includes("password"), "a locked screen may show it");
+    await send("x".repeat(5000));
+    assert.ok((await announces("xxx")).body.length <= FIRST_LINE_MAX);
+    click(server, note.id, "default");
+    await eventually("the window", () => existsSync(seen));
+    assert.equal(readFileSync(seen, "utf8"), "a-token --show inbox\n");
   });
 
   for (const [capabilities, body] of [

@@ -35,12 +35,16 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   const env = { GTK_THEME: name };
   /** Compares a view at each size, from its beginning, and to its end if `scrolls`. */
   const kept = (scrolls) => async (page, what) => {
+    const different = [];
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);
       await scrollBack(page);
-      await looksAsKept(page, `${what}-${theme}-${width}`);
-      for (let part = 2; scrolls && (await scrollOn(page)); part += 1) await looksAsKept(page, `${what}-${theme}-${width}-${part}`);
+      different.push(await looksAsKept(page, `${what}-${theme}-${width}`));
+      for (let part = 2; scrolls && (await scrollOn(page)); part += 1) different.push(await looksAsKept(page, `${what}-${theme}-${width}-${part}`));
     }
+    // All in one line, because only the first line of a failure is seen everywhere.
+    const all = different.filter((words) => words !== "");
+    assert.equal(all.length, 0, `${all.join("; ")}; if that is on purpose, RINGWAY_GOLDEN=write`);
   };
 
   test(`every view in ${theme} looks as it is kept`, (t) => fresh(t, { env }, kept(true)));

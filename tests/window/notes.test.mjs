@@ -62,16 +62,16 @@ driven("a text that is dropped or pasted waits with its first line, and is sent 
   const place = await placeWindow(page, 1000, 760);
   const heading = await middleOf(page, place, "main h1");
   await dragTextOnto(t, "dropped\nmore", heading, () => page.wait(showing("Drop to send as a note")));
-  await page.wait(showing("Note: dropped …"));
+  await page.wait(showing("dropped …"));
   await keepPicture(page, "send-note");
   await page.click("//button[@aria-label = 'Remove the note']");
-  await eventually("no note", async () => !(await page.words()).includes("Note: dropped"));
+  await eventually("no note", async () => !(await page.words()).includes("dropped …"));
 
   const pasted = `${"é".repeat(LEN_MAX / 2 - 1)}\n.`;
   const source = await copyTextElsewhere(t, pasted);
   focus(place.id);
   press("ctrl+v");
-  await page.wait(showing("Note: éé"));
+  await page.wait(showing("éé"));
   await page.click(`//main//button[@data-card][.//strong[contains(., "far")]]`);
   await page.click(button("Send note to far"));
   assert.equal(await arrives(far, 1), pasted);

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Report } from "../../ipc";
 import { t } from "../../messages";
 import { chosen, earlier, failed, labWs, moving, nearby, progress, selection, source, startWindow } from "../../testing/shell";
-import { forgetOptions, PLAIN } from "../../state/send-options";
+import { forgetOptions, PLAIN, rememberOptions } from "../../state/send-options";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();
@@ -160,6 +160,21 @@ describe("sending", () => {
     shell.app.outbox.pick(labWs.id);
     expect(shell.app.outbox.options.inShare).toBe("inbox/2026/november");
     forgetOptions(labWs.id);
+  });
+
+  test("a drop on a card goes into the drop box that is remembered, and the card says so", async () => {
+    rememberOptions(labWs.id, { ...PLAIN, inShare: "runs/2026" });
+    const shell = await startWindow({ devices: [labWs] }, { send: () => moving() });
+    const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
+    document.elementFromPoint = () => card;
+    shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
+    shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
+    const what = t("send.dropFolders", { n: 1, name: "lab-ws" });
+    await waitFor(() => expect(card).toHaveTextContent(t("send.dropInto", { what, folder: "runs/2026" })));
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
+    await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: { to: "device", id: labWs.id }, inShare: "runs/2026" }]));
+    forgetOptions(labWs.id);
+    document.elementFromPoint = () => null;
   });
 
   test("what is asked for twice is sent once, and one picker is open at a time", async () => {

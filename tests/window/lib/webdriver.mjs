@@ -220,6 +220,16 @@ export class Page {
     await this.#post("/actions", { actions: [{ type: "key", id: "keyboard", actions }] });
   }
 
+  /**
+   * Moves the driver's pointer to the corner, where it marks nothing. After a click it stays where
+   * it was, and marks what comes to lie below it, sooner or later.
+   */
+  pointAway() {
+    // Two moves: one to where the driver believes that it is would tell the page nothing.
+    const actions = [2, 0].map((at) => ({ type: "pointerMove", origin: "viewport", x: at, y: at, duration: 0 }));
+    return this.#post("/actions", { actions: [{ type: "pointer", id: "mouse", parameters: { pointerType: "mouse" }, actions }] });
+  }
+
   async text(xpath) {
     return this.#call("GET", `${this.session}/element/${await this.wait(xpath)}/text`);
   }
