@@ -1,5 +1,5 @@
-// Single questions about a share, as a mount asks them, over a link: alone, and while a file is got
-// from the same device.
+// Single questions about a share, as a mount asks them, over a link: alone, while a file is got
+// from the same device, and in the session in which that is got.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { TARGET, WORKSPACE } from "../setup/build.mjs";
@@ -15,16 +15,16 @@ const LINKS = [
   { rtt: 20, loss: 0, rate: 100, bulk: 400_000_000 },
   { rtt: 20, loss: 0, rate: 1000, bulk: 800_000_000 },
 ];
-/** Of each question. */
+/** Of each question, at full scale. */
 const COUNT = 200;
-const WHEN = { alone: "alone", beside: "beside a get" };
+const WHEN = { alone: "alone", beside: "beside a get", same: "in the session of a get" };
 const WHAT = { stat: "what is there", read: "128 KiB of a file" };
 
 /**
  * All links into `report.asks`: {rows}, with a row for each question: how many, and the
  * percentiles in milliseconds.
  */
-export async function asks(part, _conditions, { ringway, build, report, keep }) {
+export async function asks(part, _conditions, { ringway, build, scale, report, keep }) {
   const why = missing(["head"]);
   if (why) {
     report.skipped.push(`${part}: ${why}`);
@@ -34,9 +34,9 @@ export async function asks(part, _conditions, { ringway, build, report, keep }) 
   if (!existsSync(PROGRAM)) throw new Error(`there is no ${PROGRAM}: leave --no-build out`);
   report.asks = { rows: [] };
   for (const link of LINKS) {
-    const amounts = { count: COUNT, bulk_bytes: link.bulk };
+    const amounts = { count: Math.max(20, Math.round(COUNT * scale)), bulk_bytes: Math.round(link.bulk * scale) };
     const figures = await overLink({ part, script: SCRIPT, link, amounts, programs: [ringway, PROGRAM], tools: ["head"], report });
-    report.asks.rows.push(...figures.filter(([when]) => when in WHEN).map((words) => row(link, words)));
+    report.asks.rows.push(...figures.filter(([when, what]) => when in WHEN && what in WHAT).map((words) => row(link, words)));
     keep();
   }
 }

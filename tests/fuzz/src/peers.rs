@@ -3,7 +3,8 @@ use super::sessions::messages;
 use ringway_wire::DeviceName;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Greeting, Message, Micros, Offer, Progress, Proven, Receipt, ReceiverTimes, SenderTimes, Totals,
+    Accept, Answer, Greeting, Message, Micros, NoAnswer, Offer, Progress, Proven, Receipt, ReceiverTimes, SenderTimes,
+    Totals,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::pair::{Binding, ENTROPY_LEN};
@@ -133,6 +134,9 @@ impl HonestAcceptor {
                 Event::PairingConcluded => self.machine.paired(),
                 Event::ReceiptWanted(_) => self.machine.earlier_receipt(None),
                 Event::NoteReceived(..) => self.machine.keep_note(),
+                Event::GetReceived(..) => self.machine.offer(&offer(false)),
+                Event::Accepted(_) => self.machine.finish(counts(), 0, 1),
+                Event::Asked(number, _) => self.machine.answer(number, Answer::Refused(NoAnswer::Busy)),
                 Event::Offered(offer, _) => {
                     self.proves = offer.prove;
                     self.machine.accept(Accept { lanes: offer.lanes, lists: true, doubts: None, owner_names: false });

@@ -604,6 +604,7 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let turned_away = forged(&Message::Refused(Refusal::PairingBusy(500)));
     let kept = forged(&Message::EntryKept(EntryKept { path: b"a/b".to_vec(), beside: b"b (2)".to_vec() }));
     let pair = [0, 0, 0, 0];
+    let answered = forged(&Message::Answered { number: 0, answer: Answer::Refused(NoAnswer::Busy) });
     let answer =
         forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches(), basis: 0, kept: vec![] }));
     vec![
@@ -629,6 +630,8 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("no-earlier-receipt", [&[BOTH_KNOWN][..], &ASK, &[0], &SEND].concat()),
         ("earlier-receipt", [&[BOTH_KNOWN][..], &ASK, &receipt(None)].concat()),
         ("turned-away-from-a-receipt", [&[BOTH_KNOWN][..], &ASK, &turned_away].concat()),
+        ("get-and-ask", [&[BOTH_KNOWN, 0, 7, 0x20][..], &[0, 7, 0xc8, 7, 0, 0, 0, 7, 0xc8, 0, 7, 4]].concat()),
+        ("answer-to-nothing-beside-a-get", [&[BOTH_KNOWN, 0, 7, 0x20, 0, 7, 0][..], &answered].concat()),
         ("entry-kept", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &kept, &[7, 4, 0]].concat()),
     ]
 }
@@ -643,6 +646,12 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let into_share = forged(&Message::Offer(offer_into_share()));
     let page = |name: &[u8]| forged(&Message::OfferNames(vec![name.to_vec()]));
     let listed = forged(&Message::OfferListing(listing()));
+    let got = forged(&Message::Get(get()));
+    let asked = |number| forged(&Message::Asked { number, question: question() });
+    let more = forged(&Message::MorePages { number: 0, pages: 1 });
+    let accepted = forged(&Message::Accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false }));
+    let receipt = forged(&Message::Receipt(Receipt { there: counts(), ..Receipt::default() }));
+    let beside = [&[BOTH_KNOWN][..], &greet, &got, &[7, 0x40], &asked(0), &[7, 0xc4], &more, &accepted].concat();
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
     vec![
         ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
@@ -658,6 +667,9 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("strangers-offer", [&[NO_CODE][..], &greet, &offered].concat()),
         ("second-offer", [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat()),
         ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
+        ("asked-beside-a-get", [&beside[..], &asked(1), &[7, 0x44], &asked(2), &[7, 0xc4], &receipt].concat()),
+        ("asked-twice-beside-a-get", [&beside[..], &asked(0)].concat()),
+        ("asked-before-the-offer", [&[BOTH_KNOWN][..], &greet, &got, &asked(0)].concat()),
         ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
         ("share-refused", [&[BOTH_KNOWN][..], &greet, &into_share, &[7, 0xe0]].concat()),
         ("no-share-to-refuse", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xe0, 7, 2]].concat()),
@@ -719,6 +731,8 @@ mod tests {
             ("no-earlier-receipt", 4),
             ("earlier-receipt", 4),
             ("turned-away-from-a-receipt", 2),
+            ("get-and-ask", 4),
+            ("answer-to-nothing-beside-a-get", 3),
         ] {
             assert_eq!(run_sender(&seed("sender_session", name)), reached, "{name}");
         }

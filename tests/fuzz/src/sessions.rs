@@ -7,8 +7,8 @@ use super::seeds::{entries_page, get, listing, planned_page, question};
 use ringway_model::{DeclineReason, NoteText, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, GetRefusal, Message, NoAnswer, PathCodes, Progress, Receipt,
-    Refusal, Totals, Wanted,
+    Accept, Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, GetRefusal, Message, NoAnswer, Offer, PathCodes, Progress,
+    Receipt, Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::limits::{NOTE_LEN_MAX, OFFERED_BYTES_MAX, OFFERED_NAMES_MAX, SELECTED_BYTES_MAX};
@@ -69,7 +69,7 @@ fn pass_time(machine: &mut Machine, now_ms: &mut u64, input: &mut Input<'_>) -> 
 }
 
 /// The initiator. Returns how far it got, for the seeds: 0 nothing, 1 paired, 2 authenticated, 3
-/// accepted, 4 receipt.
+/// accepted, or what it gets was offered, 4 receipt.
 pub fn sender_session(data: &[u8]) {
     run_sender(data);
 }
@@ -142,6 +142,8 @@ struct SenderSeen {
     browses: Option<QuestionNumber>,
     /// A note was sent, and nothing else will be.
     noted: bool,
+    /// It gets something, and offers nothing.
+    gets: bool,
     over: bool,
     reached: u8,
 }
@@ -184,6 +186,14 @@ impl SenderSeen {
             Event::Answered(number, _) => {
                 assert!(self.browses.is_some_and(|latest| number <= latest))
             }
+            Event::Offered(..) => {
+                assert!(self.gets, "an offer of what was not asked for");
+                self.reached = self.reached.max(3);
+            }
+            Event::FinishReceived { .. } => {
+                assert!(self.gets && machine.may_ask());
+                self.reached = 4;
+            }
             Event::NoteKept => assert!(self.noted, "a receipt of no note"),
             Event::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
             Event::ReceiptReceived(receipt) => {
@@ -202,7 +212,26 @@ impl SenderSeen {
     /// One of this side's own calls.
     fn act(&mut self, machine: &mut Machine, choice: u8) {
         match choice % 6 {
+            0 if self.gets => machine.accept(Accept { lanes: choice, lists: false, doubts: None, owner_names: false }),
+            4 if self.gets => {
+                machine.receipt(Receipt { there: counts(), failed: self.named, ..Receipt::default() });
+            }
+            2 if self.gets && choice & 0xe0 == 0xc0 => {
+                if machine.may_ask() {
+                    self.browses = machine.ask(question()).or(self.browses);
+                }
+            }
             0 if self.browses.is_some() => {}
+            2 if self.authenticated
+                && !self.asked
+                && !self.offered
+                && self.browses.is_none()
+                && choice & 0xe0 == 0x20
+                && !machine.is_ended() =>
+            {
+                machine.get(get(), Default::default());
+                (self.gets, self.offered) = (true, true);
+            }
             2 if self.authenticated && !self.asked && !self.offered && choice & 0xe0 == 0xc0 && !machine.is_ended() => {
                 self.browses = machine.ask(question()).or(self.browses);
             }
@@ -343,6 +372,10 @@ struct ReceiverSeen {
     accepted: bool,
     /// The latest question about shares.
     browsed: Option<QuestionNumber>,
+    /// The last request: its transfer and lanes.
+    got: Option<([u8; 16], u8)>,
+    /// It is offered, and nothing is received.
+    serves: bool,
     over: bool,
     reached: u8,
 }
@@ -390,6 +423,19 @@ impl ReceiverSeen {
             Event::ListingArrived(_) => {
                 assert!(self.offered && !self.accepted, "a listing of nothing")
             }
+            Event::Accepted(_)
+            | Event::Queued(_)
+            | Event::Progressed(_)
+            | Event::ReceiverTimes(_)
+            | Event::Proving(_)
+            | Event::EntryKept(_)
+            | Event::PeerPath(_)
+            | Event::EntryFailed(_)
+                if self.serves => {}
+            Event::Declined(_) | Event::Refused(_) | Event::ReceiptReceived(_) if self.serves => {
+                assert!(machine.is_ended());
+                self.over = true;
+            }
             Event::PeerPath(_) | Event::SenderTimes(_) | Event::EntryFailed(_) => {
                 assert!(self.accepted);
             }
@@ -405,6 +451,8 @@ impl ReceiverSeen {
             Event::GetReceived(get, selected) => {
                 assert!(self.welcomed_known || self.stored, "a request of a stranger");
                 assert_eq!(get.selected.unwrap_or(0) as usize, selected.len());
+                assert!(self.browsed.is_none(), "a request behind questions");
+                self.got = Some((get.transfer, get.lanes));
                 self.question = Some(Question::Get);
             }
             Event::NoteReceived(_, text) => {
@@ -435,6 +483,11 @@ impl ReceiverSeen {
                 Some(Question::EarlierReceipt) => machine.earlier_receipt(None),
                 Some(Question::Note) if choice & 0x80 != 0 => machine.decline(DeclineReason::NotesFull),
                 Some(Question::Note) => machine.keep_note(),
+                Some(Question::Get) if choice & 0x40 != 0 => {
+                    let (transfer, lanes) = self.got.expect("a request");
+                    machine.offer(&Offer { transfer, lanes, ..offer(false) });
+                    self.serves = true;
+                }
                 Some(Question::Get) => machine.refuse_get(GetRefusal::NoShare),
                 Some(Question::Welcome) => {
                     self.welcomed_known = self.setup.peer_known;
@@ -473,6 +526,7 @@ impl ReceiverSeen {
                 };
                 self.browsed.into_iter().for_each(|number| machine.answer(number, answer.clone()));
             }
+            4 if choice & 0x40 != 0 && self.serves => machine.finish(counts(), self.named, 1),
             4 => machine.progress(Progress { entries: 1, bytes: 2 }),
             5 => machine.path_taken(PathCodes::default()),
             6 if self.named < NAMED_MAX => {

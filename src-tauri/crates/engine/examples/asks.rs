@@ -1,48 +1,115 @@
 //! Measures what a mounted share would wait for: `asks DEVICE:SHARE/FILE COUNT` asks one after the
 //! other, in one session, what is at the path and for 128 KiB of the file, at offsets that differ.
-//! It prints a tab-separated line for both: its name, how many, and the 50th and 99th percentile
-//! and the longest, in microseconds.
+//! With `DEVICE:SHARE/PATH FOLDER` behind that, it gets PATH into FOLDER and asks in the session of
+//! that. It prints a tab-separated line for both: its name, how many, and the 50th and 99th
+//! percentile and the longest, in microseconds; and `get` with how long that took.
 //!
 //! `npm run bench -- --part asks` runs it beside a transfer that fills the link.
 
 use std::env;
 use std::error::Error;
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use ringway_engine::{Engine, Listed, Paths, Reference};
+use ringway_engine::{
+    AcceptOptions, Browser, Carrier, Engine, GetRequest, Listed, PathInShare, Paths, Reference, Target,
+};
+use ringway_model::{Compression, Delta, IoMode, Outcome, Selection, Stage, TlsMode};
+use tokio::time::sleep;
 
 /// What a mount reads at once (the kernel's default read-ahead).
 const READ_BYTES: u32 = 128 * 1024;
 
+/// In this time a transfer adds lanes until the link is full.
+const FILLING: Duration = Duration::from_secs(3);
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
-    let [what, count] = args.as_slice() else { return Err("usage: asks DEVICE:SHARE/FILE COUNT".into()) };
-    let count: u64 = count.parse()?;
-    let Reference { device, inside: Some(file) } = Reference::parse(what.as_ref())? else {
-        return Err("it names no file".into());
+    let (what, count, got) = match args.as_slice() {
+        [what, count] => (what, count, None),
+        [what, count, got, folder] => (what, count, Some((got, Path::new(folder)))),
+        _ => return Err("usage: asks DEVICE:SHARE/FILE COUNT [DEVICE:SHARE/PATH FOLDER]".into()),
     };
+    let count: u64 = count.parse()?;
     let engine = Engine::open(Paths::from_env()?)?;
-    let mut browser = engine.browse(&engine.resolve(&device)?).await?;
+    let (target, file) = named(&engine, what)?;
+    let Some((got, folder)) = got else {
+        let mut browser = engine.browse(&target).await?;
+        ask(&mut browser, &file, count).await?;
+        browser.close().await;
+        return Ok(());
+    };
 
+    let began = Instant::now();
+    let (target, path) = named(&engine, got)?;
+    let (transfer, mut asker) = engine.get_asking(get(target, path, folder));
+    while !matches!(transfer.progress().stage, Stage::Running | Stage::Ended) {
+        sleep(Duration::from_millis(10)).await;
+    }
+    sleep(FILLING).await;
+    let asked = ask(&mut asker, &file, count).await;
+    let is_over = transfer.progress().stage != Stage::Running;
+    let report = transfer.wait().await;
+    if !matches!(report.outcome, Outcome::Complete) {
+        return Err(format!("get: {:?}", report.outcome).into());
+    }
+    asked?;
+    if is_over {
+        return Err("the transfer ended before the questions".into());
+    }
+    println!("get\t{}", began.elapsed().as_micros());
+    Ok(())
+}
+
+fn named(engine: &Engine, what: &str) -> Result<(Target, PathInShare), Box<dyn Error>> {
+    let Reference { device, inside: Some(inside) } = Reference::parse(what.as_ref())? else {
+        return Err("it names no path".into());
+    };
+    Ok((engine.resolve(&device)?, inside))
+}
+
+/// As `ringway get` does by default.
+fn get(target: Target, path: PathInShare, folder: &Path) -> GetRequest {
+    GetRequest {
+        target,
+        paths: vec![path],
+        selection: Selection::default(),
+        destination: folder.into(),
+        folder: None,
+        accept: AcceptOptions::default(),
+        code: None,
+        tls: TlsMode::Auto,
+        io: IoMode::Auto,
+        lanes: None,
+        compression: Compression::Auto,
+        delta: Delta::Auto,
+        limit: None,
+        verify: false,
+        records_per_key: None,
+        retry: None,
+        timeout: None,
+    }
+}
+
+async fn ask<C: Carrier>(browser: &mut Browser<C>, file: &PathInShare, count: u64) -> Result<(), Box<dyn Error>> {
     let (mut stats, mut reads) = (Vec::new(), Vec::new());
     let mut size = u64::from(READ_BYTES);
     for asked in 0..count {
         let began = Instant::now();
-        browser.entries(&file, Listed::Itself, |_| async { true }).await?;
+        browser.entries(file, Listed::Itself, |_| async { true }).await?;
         stats.push(began.elapsed().as_micros());
 
         let began = Instant::now();
         // A step of a prime number of blocks comes to each of them.
         let offset = (asked * 7919 * 4096) % (size - u64::from(READ_BYTES) + 1);
-        let (bytes, there) = browser.read(&file, offset, READ_BYTES).await?;
+        let (bytes, there) = browser.read(file, offset, READ_BYTES).await?;
         reads.push(began.elapsed().as_micros());
         size = there.size;
         if bytes.len() != READ_BYTES as usize {
             return Err(format!("{} bytes came from {offset} on", bytes.len()).into());
         }
     }
-    browser.close().await;
     print("stat", stats);
     print("read", reads);
     Ok(())

@@ -32,6 +32,7 @@ use crate::local::places::Places;
 use crate::local::{identity, private, settings};
 use crate::reach::connect;
 use crate::reach::discovery::{Announced, Nearby, Wanted};
+use crate::receiving::asking::{Asker, questions};
 use crate::receiving::getting;
 use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
@@ -476,6 +477,12 @@ impl Engine {
     /// Starts to get entries of another device's share; what goes wrong is in the transfer's
     /// report.
     pub fn get(&self, request: GetRequest) -> Transfer {
+        self.get_asking(request).0
+    }
+
+    /// The same, with something that asks about the other device's shares in the same session.
+    pub fn get_asking(&self, request: GetRequest) -> (Transfer, Asker) {
+        let (asker, questions) = questions();
         let title = request.paths.first().map(PathInShare::title).unwrap_or_default();
         let more = request.paths.len().saturating_sub(1) as u64;
         let record = Record {
@@ -490,13 +497,13 @@ impl Engine {
             Ok(id) => {
                 let transfer =
                     Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record)).asked_for();
-                tokio::spawn(getting::run(Arc::clone(&self.shared), request, transfer.clone()));
-                transfer
+                tokio::spawn(getting::run(Arc::clone(&self.shared), request, transfer.clone(), questions));
+                (transfer, asker)
             }
             Err(error) => {
                 let transfer = Transfer::new(TransferId([0; 16]), Direction::Receiving, (title, more), None);
                 transfer.end(Err(error));
-                transfer
+                (transfer, asker)
             }
         }
     }

@@ -4,6 +4,7 @@
 mod answer_places;
 mod answering;
 mod arrivals;
+pub(crate) mod asking;
 mod door;
 pub mod event;
 mod gets;

@@ -12,8 +12,10 @@ pub(crate) mod reach;
 pub(crate) mod stall;
 
 use std::ffi::OsString;
+use std::future::poll_fn;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ringway_link::bottleneck::Clocks;
@@ -27,9 +29,9 @@ use ringway_model::{
 use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::send::Outgoing;
-use ringway_wire::control::{Accept, Cancel, GetRefusal, InShare, Offer, Receipt, Refusal};
+use ringway_wire::control::{Accept, Answer, Cancel, GetRefusal, InShare, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
-use ringway_wire::session::{Event, HandedOver};
+use ringway_wire::session::{Event, HandedOver, QuestionNumber};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -58,6 +60,14 @@ type Renewal = Box<dyn FnMut(u16) -> std::io::Result<Lane> + Send>;
 /// How often it is looked whether the receiver's machine answers on each lane.
 const LANES_LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// The next part of an answer; never, where nothing is answered.
+async fn next_part(answers: &mut Option<&mut dyn Answerer>) -> (QuestionNumber, Answer) {
+    match answers {
+        Some(answers) => poll_fn(|cx| answers.poll_part(cx)).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// What the other end is told last of a session that has ended by this.
 pub(crate) fn goodbye(error: Option<&Fault>) -> Cancel {
     match error {
@@ -84,6 +94,15 @@ pub(crate) async fn run(shared: Arc<Shared>, request: SendRequest, transfer: Tra
 
 /// What confines a lane's thread for good, where something does.
 pub(crate) type Confine = Arc<dyn Fn() -> std::io::Result<()> + Send + Sync>;
+
+/// Answers what the other end asks beside what it gets.
+pub(crate) trait Answerer: Send {
+    /// Takes an event that concerns a question.
+    fn hear(&mut self, event: Event);
+
+    /// The next part of an answer.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<(QuestionNumber, Answer)>;
+}
 
 /// An offer on its way, whichever end has dialled.
 pub(crate) struct Job<'a> {
@@ -116,7 +135,14 @@ pub(crate) struct Job<'a> {
 }
 
 impl Job<'_> {
-    pub(crate) async fn run(&self, session: &mut Session, mut origin: LaneOrigin) -> Result<Arrived, Fault> {
+    /// Runs to the end of the session. Where the other end has asked for it, `answers` has what it
+    /// asks beside.
+    pub(crate) async fn run(
+        &self,
+        session: &mut Session,
+        mut origin: LaneOrigin,
+        mut answers: Option<&mut dyn Answerer>,
+    ) -> Result<Arrived, Fault> {
         if let Some(arrived) = self.earlier_receipt(session).await? {
             return Ok(arrived);
         }
@@ -184,6 +210,11 @@ impl Job<'_> {
                             answer_by = Instant::now() + self.retry;
                         }
                     }
+                    Some(event @ (Event::Asked(..) | Event::MorePages(..) | Event::NotWanted(_))) => {
+                        if let Some(answers) = &mut answers {
+                            answers.hear(event);
+                        }
+                    }
                     Some(event) => if let Some(receipt) = self.handle(event)? {
                         return Ok(self.arrived(&receipt, self.outgoing.failed()));
                     },
@@ -245,6 +276,9 @@ impl Job<'_> {
                     if let Some(page) = page {
                         session.machine.list(page);
                     }
+                }
+                (number, answer) = next_part(&mut answers), if session.machine.takes_page() => {
+                    session.machine.answer(number, answer);
                 }
                 () = tokio::time::sleep_until(answer_by), if lanes.is_none() => {
                     let why = if is_queued { DeclineReason::Busy } else { DeclineReason::NoAnswer };
@@ -324,10 +358,11 @@ impl Job<'_> {
     }
 
     /// Tells the peer and the figures how far the walk is and what failed here. What is said waits
-    /// for a peer that has yet to read, but for the `last` time.
+    /// for what was said before to be on its way, but for the `last` time. It does not wait for
+    /// answers, which may follow each other without a gap.
     fn report_walk(&self, session: &mut Session, told: &mut Option<ringway_wire::control::Totals>, last: bool) {
         let totals = self.outgoing.totals();
-        let is_said = last || session.has_sent_all();
+        let is_said = last || !session.machine.has_to_send();
         let mut figures = self.transfer.figures();
         // Each attempt walks over the same again.
         figures.excluded = figures.excluded.max(self.outgoing.excluded());

@@ -31,6 +31,7 @@ mod destination;
 mod dialler;
 mod listener;
 mod noting;
+mod questions;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -81,14 +82,14 @@ pub enum Event {
     /// Listener: the peer asks for the receipt of a transfer that was received in an earlier
     /// session. *Answer*: [`Machine::earlier_receipt`].
     ReceiptWanted(TransferId),
-    /// Listener: the peer asks about shares, and will offer nothing in this session. *Answer*:
-    /// [`Machine::answer`].
+    /// Listener: the peer asks about shares, beside what it gets, or in a session in which it will
+    /// offer nothing. *Answer*: [`Machine::answer`].
     Asked(QuestionNumber, Question),
     /// Listener: so many pages more of an answer may be given.
     MorePages(QuestionNumber, u8),
     /// Listener: the rest of an answer is not wanted any more.
     NotWanted(QuestionNumber),
-    /// Listener: a page of an answer is on its way: the next one may be given.
+    /// Listener: a part of an answer is on its way: the next one may be given.
     PageTaken(QuestionNumber),
     /// Dialler: an answer to a question, or a part of one.
     Answered(QuestionNumber, Answer),
@@ -267,6 +268,11 @@ impl Machine {
             self.link.say(&Message::Cancel(cancel));
             self.state = State::Ended;
         }
+    }
+
+    /// Whether anything waits to be sent, but for answers.
+    pub fn has_to_send(&self) -> bool {
+        self.link.has_more()
     }
 
     /// Whether the session has ended.

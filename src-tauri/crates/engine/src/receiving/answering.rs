@@ -1,11 +1,13 @@
-//! Answers what paired devices ask about shares: a session for each that asks, and a thread for
-//! each answer that is looked for in a shared folder.
+//! Answers what paired devices ask about shares, each in a session for that or beside what it gets:
+//! with a thread for each answer that is looked for in a shared folder.
 mod credit;
 mod looking;
 mod planning;
 mod reading;
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use ringway_link::session::Session;
 use ringway_model::{DeviceId, Fault, ShareName};
@@ -21,6 +23,7 @@ use super::arrivals::Arrival;
 use super::listening::Listening;
 use super::wanted::Wanted;
 use crate::limits::PARTING_TIME_MAX;
+use crate::send::Answerer;
 use crate::shared::{Grant, OpenedShare};
 use crate::store::PairingNumber;
 
@@ -68,10 +71,10 @@ impl Asked {
 /// Answers until the other end has heard enough, its device is forgotten, or nothing is asked for a
 /// while. The first question has arrived already.
 pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (QuestionNumber, Asked)) {
-    let Asker { mut session, device, pairing, place: _place, _arrival } = asker;
-    let (ready, mut parts) = mpsc::channel(READY_MAX);
-    let mut open = Answers { listening: Arc::clone(&listening), device, ready, running: Vec::new() };
-    open.begin(first);
+    let Asker { mut session, device, pairing, place, _arrival } = asker;
+    let mut answers = Answers::beside(&listening, device);
+    answers.place = Some(place);
+    answers.begin(first);
     let forgotten = listening.shared.forgotten(device, pairing);
     tokio::pin!(forgotten);
     loop {
@@ -79,19 +82,12 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
         tokio::select! {
             () = &mut forgotten => return,
             event = session.next() => match event {
-                Ok(Some(Event::Asked(number, question))) => open.begin((number, Asked::Question(question))),
-                Ok(Some(Event::MorePages(number, pages))) => open.more(number, pages),
-                Ok(Some(Event::NotWanted(number))) => open.end(number),
-                Ok(Some(_)) => {}
+                Ok(Some(event)) => answers.hear(event),
                 // What goes wrong with a session that only asks is nobody's news here.
                 Ok(None) | Err(_) => return,
             },
-            Some((number, answer)) = parts.recv(), if takes_page => {
-                let is_last = answer.is_last();
+            (number, answer) = poll_fn(|cx| answers.poll_part(cx)), if takes_page => {
                 session.machine.answer(number, answer);
-                if is_last {
-                    open.end(number);
-                }
             }
         }
     }
@@ -106,19 +102,40 @@ pub(super) async fn turn_away(listening: &Listening, mut session: Session, first
 }
 
 /// The answers of one session that are looked for. They end with it.
-struct Answers {
+pub(super) struct Answers {
     listening: Arc<Listening>,
     device: DeviceId,
+    /// That of a session that asks, once it does.
+    place: Option<Place>,
     ready: mpsc::Sender<Part>,
+    parts: mpsc::Receiver<Part>,
     running: Vec<(QuestionNumber, Arc<Credit>)>,
 }
 
 impl Answers {
+    /// Those of a session that is for something else.
+    pub(super) fn beside(listening: &Arc<Listening>, device: DeviceId) -> Self {
+        let (ready, parts) = mpsc::channel(READY_MAX);
+        Self { listening: Arc::clone(listening), device, place: None, ready, parts, running: Vec::new() }
+    }
+
     fn begin(&mut self, (number, asked): (QuestionNumber, Asked)) {
+        if self.place.is_none() {
+            self.place = self.listening.answers.begin_session(self.device);
+        }
         let credit = Arc::new(Credit::new(asked.pages()));
         self.running.push((number, Arc::clone(&credit)));
-        let (listening, ready) = (Arc::clone(&self.listening), self.ready.clone());
-        tokio::spawn(answer(listening, self.device, (number, asked), (credit, ready)));
+        let (listening, ready, device) = (Arc::clone(&self.listening), self.ready.clone(), self.device);
+        if self.place.is_some() {
+            tokio::spawn(answer(listening, device, (number, asked), (credit, ready)));
+            return;
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                () = credit.ended() => {}
+                _ = ready.send((number, Answer::Refused(NoAnswer::Busy))) => {}
+            }
+        });
     }
 
     fn more(&self, number: QuestionNumber, pages: u8) {
@@ -127,6 +144,30 @@ impl Answers {
 
     fn end(&mut self, number: QuestionNumber) {
         self.running.extract_if(.., |(of, _)| *of == number).for_each(|(_, credit)| credit.end());
+    }
+}
+
+impl Answerer for Answers {
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Asked(number, question) => self.begin((number, Asked::Question(question))),
+            Event::MorePages(number, pages) => self.more(number, pages),
+            Event::NotWanted(number) => self.end(number),
+            _ => {}
+        }
+    }
+
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Part> {
+        match ready!(self.parts.poll_recv(cx)) {
+            Some((number, answer)) => {
+                if answer.is_last() {
+                    self.end(number);
+                }
+                Poll::Ready((number, answer))
+            }
+            // There is a sender here.
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -144,14 +185,18 @@ async fn answer(
     (credit, ready): (Arc<Credit>, mpsc::Sender<Part>),
 ) {
     let refused = |why| (number, Answer::Refused(why));
+    let place = tokio::select! {
+        biased;
+        // What is not wanted any more waits for no place: who asks again and again would make many
+        // wait.
+        () = credit.ended() => return,
+        place = listening.answers.take(device) => place,
+    };
     // Who has gone needs no answer: here, and below.
-    let Some(place) = listening.answers.take(device).await else {
+    let Some(place) = place else {
         let _ = ready.send(refused(NoAnswer::Busy)).await;
         return;
     };
-    if credit.has_ended() {
-        return;
-    }
     let (granted, grant) = oneshot::channel();
     let (over, mut ended) = oneshot::channel();
     let work = Work { listening: Arc::clone(&listening), device, number, credit: Arc::clone(&credit), place, over };

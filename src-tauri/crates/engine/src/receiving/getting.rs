@@ -18,6 +18,7 @@ use ringway_wire::session::Event;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::asking::Questions;
 use super::receive::confinement;
 use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
 use crate::limits::{ANSWER_TIME_MAX, COUNTED_TIME_MAX, RETRY_MAX, SCARCE_BYTES, STALL_TIME_MIN};
@@ -34,16 +35,16 @@ use crate::wire_convert::{decode_cancel, decode_failure};
 use request::Request;
 
 /// Gets something to its end and reports it.
-pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer) {
+pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer, questions: Questions) {
     let (paired, mut known) = watch::channel(None);
-    let work = Box::pin(get(&shared, request, &transfer, &paired));
+    let work = Box::pin(get(&shared, (request, questions), &transfer, &paired));
     let ended = stop_when(forgotten(&shared, &mut known), &transfer, work).await;
     transfer.end(ended);
 }
 
 async fn get(
     shared: &Arc<Shared>,
-    request: GetRequest,
+    (request, questions): (GetRequest, Questions),
     transfer: &Transfer,
     paired: &Paired,
 ) -> Result<Arrived, Fault> {
@@ -63,6 +64,7 @@ async fn get(
         transfer,
         paired,
         request,
+        questions,
         wanted,
         retry,
         first: None,
@@ -80,6 +82,8 @@ struct Getting<'a> {
     transfer: &'a Transfer,
     paired: &'a Paired,
     request: GetRequest,
+    /// What is asked beside it.
+    questions: Questions,
     wanted: Request,
     retry: Duration,
     /// The device that the first attempt reached: every other one goes to it or fails.
@@ -183,7 +187,7 @@ impl Getting<'_> {
         });
         let (dialling, admitted) = Dialling::new(opener, (first.max(1), Taking::lanes_max(&offer)));
         let opened = Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Here(dialling)) };
-        let ended = taking.session(opened, self.earlier, None).await;
+        let ended = taking.session(opened, self.earlier, (None, Some(&mut self.questions))).await;
         match ended {
             Ended::Over(ended) => ended.map(|whole| whole.arrived),
             Ended::Lost(lost) => {

@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use super::answering::Answers;
 use super::event::ReceiverEvent;
 use super::gets::{Entered, Entry, Requester};
 use super::listening::Listening;
@@ -285,14 +286,15 @@ impl Serving {
             confine: Some(confine),
         };
         let mut successor = None;
+        let mut answers = Answers::beside(&self.listening, device.id);
         let ended = tokio::select! {
-            ended = job.run(&mut session, LaneOrigin::Admitted(admitted)) => ended,
+            ended = job.run(&mut session, LaneOrigin::Admitted(admitted), Some(&mut answers)) => ended,
             Some(next) = renewed.recv() => {
                 successor = Some(next);
                 Err(Fault::lost(std::io::ErrorKind::ConnectionAborted))
             }
         };
-        drop(door);
+        drop((door, answers));
         self.transfer.figures().hand_over(outgoing.handed_over());
         outgoing.cancel();
         job.stop();

@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 use crate::admission::descriptors::ForReceiving;
 use crate::limits::LANES_MAX;
 use crate::local::own_folders;
+use crate::receiving::asking::Questions;
 use crate::receiving::listeners::OpenDoor;
 use crate::receiving::renewals::Renewed;
 use crate::send::lanes::Admitted;
@@ -255,12 +256,13 @@ impl Taking {
         (Fault::Declined(reason), NotTaken::Declined(reason))
     }
 
-    /// Receives what comes in one session, after `earlier` ones.
+    /// Receives what comes in one session, after `earlier` ones. Where this end has asked for it,
+    /// `questions` go beside it.
     pub(super) async fn session(
         &self,
         opened: Opened,
         earlier: Earlier,
-        renewed: Option<&mut mpsc::Receiver<Renewed>>,
+        (renewed, questions): (Option<&mut mpsc::Receiver<Renewed>>, Option<&mut Questions>),
     ) -> Ended {
         let Opened { mut session, offer, prepared, lanes: (Admitted { joined, successors }, from) } = opened;
         let Prepared { incoming, to_answer, free_space } = prepared;
@@ -272,7 +274,8 @@ impl Taking {
         let transfer = (&self.transfer, (self.from.id, self.pairing));
         let mut job =
             Job::new(&self.site, transfer, &incoming, self.destination.clone(), (successors, dialling), free_space)
-                .giving_up_after(self.timeout);
+                .giving_up_after(self.timeout)
+                .asking(questions);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),

@@ -317,7 +317,7 @@ impl Attempt for Sending<'_> {
             confine: None,
         };
         let mut session = reached.session;
-        let ended = job.run(&mut session, LaneOrigin::Dialled(opener)).await;
+        let ended = job.run(&mut session, LaneOrigin::Dialled(opener), None).await;
         self.acknowledged = stops.acknowledged();
         transfer.figures().hand_over(walk.0.handed_over());
         self.handed = session.machine.handed_over();

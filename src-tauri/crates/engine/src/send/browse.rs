@@ -1,4 +1,5 @@
-//! Asking another device about its shares: which this device may read, and what is in them.
+//! Asking another device about its shares: which this device may read, and what is in them. The
+//! questions have a session of their own, or go in that of something that is got.
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,12 +24,37 @@ use crate::reach::connect::Destination;
 use crate::shared::Shared;
 use crate::wire_convert::decode_entry;
 
-/// A session in which a device's shares are browsed.
-pub struct Browser {
+/// Asks about a device's shares, one question at a time: in a session of its own, or as an
+/// [`Asker`](crate::Asker).
+pub struct Browser<C = Alone> {
+    carrier: C,
+}
+
+/// What carries questions to a device, and the answers back. One question is open at a time: if its
+/// answer is given up, the next one takes its place.
+pub trait Carrier {
+    /// Asks.
+    ///
+    /// # Errors
+    /// The question cannot be asked.
+    fn ask(&mut self, question: Question) -> Result<(), Fault>;
+
+    /// The next part of the answer.
+    fn answer(&mut self) -> impl Future<Output = Result<Answer, Fault>> + Send;
+
+    /// A part was taken, and the answer may go on.
+    fn more(&mut self);
+
+    /// The rest of the answer is not wanted.
+    fn abandon(&mut self);
+}
+
+/// A session of its own.
+pub struct Alone {
     session: Session,
     device: Device,
     awake: Awake,
-    /// The question whose answer is waited for. If that is given up, the next one takes its place.
+    /// The question whose answer is waited for.
     open: Option<QuestionNumber>,
 }
 
@@ -89,18 +115,44 @@ pub struct Unread {
     pub source: OsError,
 }
 
-impl Browser {
+impl Browser<Alone> {
     /// Connects to a paired device.
     pub(crate) async fn open(shared: &Arc<Shared>, target: &Target) -> Result<Self, Fault> {
         let destination = Destination::of(&shared.store, target)?;
         let reached = reach(shared, &destination, None, FIRST_CONTACT_TIME_MAX).await;
         let Reached { session, device, .. } = reached.map_err(of_asking)?;
-        Ok(Self { session, device, awake: Awake::now(), open: None })
+        Ok(Self { carrier: Alone { session, device, awake: Awake::now(), open: None } })
     }
 
     /// The device that is browsed.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.carrier.device
+    }
+
+    /// Waits until the session ends, for a program that asks nothing meanwhile.
+    pub async fn ended(&mut self) {
+        while let Ok(Some(event)) = self.carrier.session.next().await {
+            if matches!(event, Event::Refused(_) | Event::Cancelled(_)) {
+                return;
+            }
+        }
+    }
+
+    /// Ends the session.
+    pub async fn close(self) {
+        let Alone { mut session, .. } = self.carrier;
+        session.machine.cancel(Cancel::ByPerson);
+        session.close().await;
+    }
+}
+
+impl<C: Carrier> Browser<C> {
+    pub(crate) fn over(carrier: C) -> Self {
+        Self { carrier }
+    }
+
+    pub(crate) fn carrier(&self) -> &C {
+        &self.carrier
     }
 
     /// The shares that this device may read, by name.
@@ -108,8 +160,8 @@ impl Browser {
     /// # Errors
     /// The connection is lost, or the other device breaks the protocol.
     pub async fn shares(&mut self) -> Result<Vec<ShareThere>, Fault> {
-        let number = self.ask(Question::Shares)?;
-        match self.answer(number).await? {
+        self.carrier.ask(Question::Shares)?;
+        match self.carrier.answer().await? {
             Answer::Shares(shares) => Ok(shares),
             Answer::Refused(why) => Err(no_answer(why, "", PathText::default())),
             Answer::Entries(_) | Answer::Bytes(_) | Answer::Planned(_) | Answer::NotPlanned(_) => Err(another()),
@@ -126,10 +178,10 @@ impl Browser {
     pub async fn read(&mut self, of: &PathInShare, offset: u64, len: u32) -> Result<(Vec<u8>, FileState), Fault> {
         let (share, path) = (of.share.clone(), of.path().as_bytes().to_vec());
         let len = len.clamp(1, RANGE_BYTES_MAX);
-        let number = self.ask(Question::Range(RangeWanted { share, path, offset, len }))?;
+        self.carrier.ask(Question::Range(RangeWanted { share, path, offset, len }))?;
         let mut bytes = Vec::new();
         loop {
-            match self.answer(number).await? {
+            match self.carrier.answer().await? {
                 Answer::Bytes(page) => {
                     bytes.extend_from_slice(page.bytes());
                     if let Some(file) = page.file() {
@@ -180,7 +232,7 @@ impl Browser {
             Listed::Tree => Depth::Tree,
         };
         let (share, path) = (of.share.clone(), of.path().as_bytes().to_vec());
-        let number = self.ask(Question::Entries(EntriesWanted {
+        self.carrier.ask(Question::Entries(EntriesWanted {
             share,
             path,
             depth,
@@ -190,7 +242,7 @@ impl Browser {
         let mut arrived = Arrived::default();
         loop {
             while arrived.waits() {
-                arrived.take(self.answer(number).await, of);
+                arrived.take(self.carrier.answer().await, of);
             }
             let Some(page) = arrived.pages.pop_front() else { return arrived.end.unwrap_or(Ok(None)) };
             let mut showing = pin!(show(entries(&page)));
@@ -198,37 +250,23 @@ impl Browser {
                 tokio::select! {
                     biased;
                     goes_on = &mut showing => break goes_on,
-                    part = self.answer(number), if arrived.end.is_none() => arrived.take(part, of),
+                    part = self.carrier.answer(), if arrived.end.is_none() => arrived.take(part, of),
                 }
             };
             if !goes_on {
-                self.session.machine.abandon(number);
+                self.carrier.abandon();
                 return Ok(None);
             }
             // What has arrived is bounded by what was asked for.
             if arrived.end.is_none() && arrived.pages.len() <= usize::from(PAGES_AHEAD_MAX / 2) {
-                self.session.machine.more_pages(number);
+                self.carrier.more();
             }
         }
     }
+}
 
-    /// Waits until the session ends, for a program that asks nothing meanwhile.
-    pub async fn ended(&mut self) {
-        while let Ok(Some(event)) = self.session.next().await {
-            if matches!(event, Event::Refused(_) | Event::Cancelled(_)) {
-                return;
-            }
-        }
-    }
-
-    /// Ends the session.
-    pub async fn close(mut self) {
-        self.session.machine.cancel(Cancel::ByPerson);
-        self.session.close().await;
-    }
-
-    fn ask(&mut self, question: Question) -> Result<QuestionNumber, Fault> {
-        // One at a time is open: what is not wanted any more is not.
+impl Carrier for Alone {
+    fn ask(&mut self, question: Question) -> Result<(), Fault> {
         self.awake = Awake::now();
         if !self.session.machine.may_ask() {
             return Err(of_asking(Fault::lost(std::io::ErrorKind::UnexpectedEof)));
@@ -237,10 +275,10 @@ impl Browser {
             self.session.machine.abandon(before);
         }
         self.open = self.session.machine.ask(question);
-        self.open.ok_or(Fault::AnswerBusy)
+        self.open.map(drop).ok_or(Fault::AnswerBusy)
     }
 
-    async fn answer(&mut self, number: QuestionNumber) -> Result<Answer, Fault> {
+    async fn answer(&mut self) -> Result<Answer, Fault> {
         loop {
             let event = tokio::select! {
                 event = self.session.next() => event,
@@ -252,7 +290,7 @@ impl Browser {
             self.awake.note();
             let lost = || Fault::lost(std::io::ErrorKind::UnexpectedEof);
             let fault = match event {
-                Ok(Some(Event::Answered(of, answer))) if of == number => return Ok(answer),
+                Ok(Some(Event::Answered(of, answer))) if Some(of) == self.open => return Ok(answer),
                 Ok(Some(Event::Refused(refusal))) => refused(refusal, None),
                 Ok(Some(Event::Cancelled(_))) => Fault::cancelled(Side::There),
                 Ok(Some(_)) => continue,
@@ -264,6 +302,14 @@ impl Browser {
                 (fault, _) => fault,
             });
         }
+    }
+
+    fn more(&mut self) {
+        self.open.into_iter().for_each(|number| self.session.machine.more_pages(number));
+    }
+
+    fn abandon(&mut self) {
+        self.open.take().into_iter().for_each(|number| self.session.machine.abandon(number));
     }
 }
 
@@ -302,7 +348,7 @@ impl Arrived {
 }
 
 /// A fault of the connection, as it is to be told of what was only asked: nothing was sent.
-fn of_asking(fault: Fault) -> Fault {
+pub(crate) fn of_asking(fault: Fault) -> Fault {
     match fault {
         Fault::ConnectionLost(source) => Fault::AnswerLost(source),
         Fault::TurnedAway | Fault::Declined(DeclineReason::Busy) | Fault::Auth(AuthError::PairingBusy { .. }) => {

@@ -13,7 +13,7 @@ use super::mallory::Channel;
 use super::shares::{asking, name, paired, share};
 use super::*;
 
-fn get(transfer: u8, paths: &[&str]) -> Get {
+pub(super) fn get(transfer: u8, paths: &[&str]) -> Get {
     let path = |path: &&str| GetPath { path: path.as_bytes().to_vec(), contents_only: false };
     Get {
         transfer: [transfer; 16],
@@ -33,7 +33,7 @@ fn get(transfer: u8, paths: &[&str]) -> Get {
 }
 
 /// The first answer to a request, with pings answered on the way; none if the session ends.
-async fn answer(session: &mut Channel) -> Option<Message> {
+pub(super) async fn answer(session: &mut Channel) -> Option<Message> {
     let heard = async {
         loop {
             match session.hear().await {
@@ -46,7 +46,7 @@ async fn answer(session: &mut Channel) -> Option<Message> {
     timeout(LONG, heard).await.expect("an answer, or the end")
 }
 
-async fn serving() -> (Device, Receiver, SocketAddr, Mallory) {
+pub(super) async fn serving() -> (Device, Receiver, SocketAddr, Mallory) {
     let lab = Device::new("lab");
     fs::create_dir_all(lab.path("shared/below")).unwrap();
     fs::write(lab.path("shared/below/file"), "contents").unwrap();
@@ -214,35 +214,49 @@ async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(async move {
-        let mallory = Mallory::new();
-        let mut session = mallory.answer(&listener).await;
-        let exporter = session.export(EXPORTER_LABEL);
-        let greeting = ringway_wire::control::Greeting { name: ringway_wire::DeviceName::new("lab").unwrap() };
-        let mut machine = Machine::listen(greeting, 0);
-        let asked = loop {
-            while let Some(bytes) = machine.poll_transmit() {
-                session.say_raw(&bytes).await;
-            }
-            match machine.poll_event() {
-                Some(Event::HelloReceived { .. }) => machine.welcome(false, true),
-                Some(Event::PairingStarted) => {
-                    let binding = Binding::new(session.peer_id(), mallory.id(), exporter).unwrap();
-                    machine.pair(&given(CODE).to_pairing_secret(), binding, &[9; 64]);
-                }
-                Some(Event::CodeProven) => machine.confirm(),
-                Some(Event::PairingConcluded) => machine.paired(),
-                Some(Event::GetReceived(get, _)) => break get,
-                Some(_) => {}
-                None => machine.handle_message(session.hear().await.expect("more"), 0).unwrap(),
-            }
-        };
+        let (mut session, asked) = requested(&listener).await;
         for message in lie(&asked) {
             session.say(&message).await;
         }
         while session.hear().await.is_some() {}
     });
+    let transfer = laptop.engine.get(request(&laptop, address, paths));
+    let report = timeout(LONG, transfer.wait()).await.unwrap();
+    timeout(LONG, serving).await.unwrap().unwrap();
+    assert_eq!(fs::read_dir(laptop.path("in")).unwrap().count(), 0, "something landed");
+    report
+}
+
+/// The next request of a device that pairs, and its session.
+pub(super) async fn requested(listener: &TcpListener) -> (Channel, Get) {
+    let mallory = Mallory::new();
+    let mut session = mallory.answer(listener).await;
+    let exporter = session.export(EXPORTER_LABEL);
+    let greeting = ringway_wire::control::Greeting { name: ringway_wire::DeviceName::new("lab").unwrap() };
+    let mut machine = Machine::listen(greeting, 0);
+    loop {
+        while let Some(bytes) = machine.poll_transmit() {
+            session.say_raw(&bytes).await;
+        }
+        match machine.poll_event() {
+            Some(Event::HelloReceived { .. }) => machine.welcome(false, true),
+            Some(Event::PairingStarted) => {
+                let binding = Binding::new(session.peer_id(), mallory.id(), exporter).unwrap();
+                machine.pair(&given(CODE).to_pairing_secret(), binding, &[9; 64]);
+            }
+            Some(Event::CodeProven) => machine.confirm(),
+            Some(Event::PairingConcluded) => machine.paired(),
+            Some(Event::GetReceived(get, _)) => return (session, get),
+            Some(_) => {}
+            None => machine.handle_message(session.hear().await.expect("more"), 0).unwrap(),
+        }
+    }
+}
+
+/// What a device gets that knows nothing of the other one but its code.
+pub(super) fn request(laptop: &Device, address: SocketAddr, paths: &[&str]) -> GetRequest {
     let reference = |path: &&str| Reference::parse(format!("lab:{path}").as_ref()).unwrap().inside.unwrap();
-    let transfer = laptop.engine.get(GetRequest {
+    GetRequest {
         target: at(address),
         paths: paths.iter().map(reference).collect(),
         selection: Selection::default(),
@@ -260,14 +274,10 @@ async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
         records_per_key: None,
         retry: None,
         timeout: None,
-    });
-    let report = timeout(LONG, transfer.wait()).await.unwrap();
-    timeout(LONG, serving).await.unwrap().unwrap();
-    assert_eq!(fs::read_dir(laptop.path("in")).unwrap().count(), 0, "something landed");
-    report
+    }
 }
 
-fn offered(get: &Get, names: &[&str]) -> Offer {
+pub(super) fn offered(get: &Get, names: &[&str]) -> Offer {
     let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
     Offer { transfer: get.transfer, names, lanes: 1, prove: get.prove, ..offer() }
 }

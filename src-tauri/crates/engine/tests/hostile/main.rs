@@ -22,6 +22,7 @@ use mallory::{Mallory, dial_with, provider};
 use offered::offered;
 
 mod allowed;
+mod beside;
 mod confined;
 mod consent;
 #[path = "../../../../../tests/deadline.rs"]

@@ -18,7 +18,7 @@ pub(super) fn name(text: &str) -> ShareName {
     ShareName::new(text).unwrap()
 }
 
-fn listing(share: &str, path: &str, depth: Depth) -> Question {
+pub(super) fn listing(share: &str, path: &str, depth: Depth) -> Question {
     let (share, path) = (name(share), path.as_bytes().to_vec());
     Question::Entries(EntriesWanted { share, path, depth, changed_since: None, pages: PAGES_AHEAD_MAX })
 }
@@ -47,7 +47,7 @@ pub(super) async fn asking(mallory: &Mallory, address: SocketAddr) -> Channel {
 }
 
 /// The next answer, with pings answered on the way.
-async fn answer(session: &mut Channel) -> Option<Answer> {
+pub(super) async fn answer(session: &mut Channel) -> Option<Answer> {
     let heard = async {
         loop {
             match session.hear().await {
@@ -61,7 +61,7 @@ async fn answer(session: &mut Channel) -> Option<Answer> {
     timeout(LONG, heard).await.expect("an answer, or the end")
 }
 
-async fn ask(session: &mut Channel, number: u32, question: Question) -> Option<Answer> {
+pub(super) async fn ask(session: &mut Channel, number: u32, question: Question) -> Option<Answer> {
     session.say(&Message::Asked { number, question }).await;
     answer(session).await
 }
@@ -135,7 +135,7 @@ async fn nothing_is_read_that_is_not_shared() {
     assert_eq!(names(&page), ["below", "below/file", "fifo", "loop", "out", "root"]);
 }
 
-fn range(share: &str, path: &str, offset: u64) -> Question {
+pub(super) fn range(share: &str, path: &str, offset: u64) -> Question {
     let (share, path) = (name(share), path.as_bytes().to_vec());
     Question::Range(RangeWanted { share, path, offset, len: 100 })
 }
@@ -339,7 +339,7 @@ async fn many_questions_at_once_are_bounded_and_others_are_answered() {
 }
 
 /// Makes a device known to another one and the other way round, without a code.
-async fn pairs(one: &Device, other: &Device) {
+pub(super) async fn pairs(one: &Device, other: &Device) {
     let (receiver, address) = {
         let options = ReceiveOptions {
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -360,7 +360,7 @@ async fn pairs(one: &Device, other: &Device) {
 }
 
 /// Threads of this process.
-fn threads() -> usize {
+pub(super) fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 

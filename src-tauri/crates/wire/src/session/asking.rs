@@ -31,6 +31,8 @@ enum Open {
     Range {
         /// Bytes that may still arrive.
         left: u32,
+        /// In so many pages.
+        pages: u8,
     },
     /// What a request would move; pages as above.
     Plan {
@@ -46,7 +48,7 @@ impl Asking {
             Question::Entries(EntriesWanted { depth, pages, .. }) => {
                 Open::Entries { check: EntriesCheck::new(*depth), pages: *pages }
             }
-            Question::Range(RangeWanted { len, .. }) => Open::Range { left: *len },
+            Question::Range(RangeWanted { len, .. }) => Open::Range { left: *len, pages: PAGES_AHEAD_MAX },
         };
         let number = self.number(open)?;
         Some((QuestionNumber(number), Message::Asked { number, question }))
@@ -83,9 +85,7 @@ impl Asking {
         let late = match self.open.remove(&number)? {
             Open::Shares => 1,
             // And that it has ended.
-            Open::Entries { pages, .. } | Open::Plan { pages } => u64::from(pages) + 1,
-            // Each page has bytes, but for the last, and pages are of any size.
-            Open::Range { left } => u64::from(left) + 1,
+            Open::Entries { pages, .. } | Open::Range { pages, .. } | Open::Plan { pages } => u64::from(pages) + 1,
         };
         self.late += late;
         Some(Message::NotWanted { number })
@@ -109,6 +109,7 @@ impl Asking {
             (_, Answer::Refused(_)) | (Open::Shares, Answer::Shares(_)) => true,
             (Open::Plan { .. }, Answer::NotPlanned(_)) => true,
             (Open::Entries { pages: 0, .. }, Answer::Entries(_)) => return unexpected,
+            (Open::Range { pages: 0, .. }, Answer::Bytes(_)) => return unexpected,
             (Open::Plan { pages: 0 }, Answer::Planned(_)) => return unexpected,
             (Open::Plan { pages }, Answer::Planned(_)) => {
                 *pages -= 1;
@@ -119,7 +120,8 @@ impl Asking {
                 *pages -= 1;
                 page.is_last()
             }
-            (Open::Range { left }, Answer::Bytes(page)) => {
+            (Open::Range { left, pages }, Answer::Bytes(page)) => {
+                *pages -= 1;
                 let more = ProtocolError::BadValue("bytes of a file");
                 *left = left.checked_sub(page.bytes().len() as u32).ok_or(more)?;
                 page.is_last()
@@ -140,8 +142,8 @@ pub(super) struct Answering {
     open: Vec<QuestionNumber>,
     /// What goes out when nothing else does.
     page: Option<(QuestionNumber, Answer)>,
-    /// Short answers, which go before it: one a question at most.
-    short: VecDeque<Message>,
+    /// Short answers, which go before it.
+    short: VecDeque<(QuestionNumber, Answer)>,
 }
 
 impl Answering {
@@ -180,8 +182,10 @@ impl Answering {
         }
     }
 
+    /// Whether another part of an answer is taken. A peer that asks and does not read makes no more
+    /// than this wait.
     pub(super) fn takes_page(&self) -> bool {
-        self.page.is_none()
+        self.page.is_none() && self.short.len() < QUESTIONS_MAX
     }
 
     /// Keeps an answer until it can be sent. Of a question that is not open nothing is.
@@ -193,21 +197,18 @@ impl Answering {
             page if page.is_page() => self.page = Some((number, page)),
             answer => {
                 self.close(number);
-                self.short.push_back(Message::Answered { number: number.0, answer });
+                self.short.push_back((number, answer));
             }
         }
     }
 
-    /// What to say next, and the question whose page that is.
-    pub(super) fn say(&mut self) -> Option<(Message, Option<QuestionNumber>)> {
-        if let Some(short) = self.short.pop_front() {
-            return Some((short, None));
-        }
-        let (number, page) = self.page.take()?;
-        if page.is_last() {
+    /// What to say next, and the question that it answers.
+    pub(super) fn say(&mut self) -> Option<(Message, QuestionNumber)> {
+        let (number, answer) = self.short.pop_front().or_else(|| self.page.take())?;
+        if answer.is_last() {
             self.open.retain(|open| *open != number);
         }
-        Some((Message::Answered { number: number.0, answer: page }, Some(number)))
+        Some((Message::Answered { number: number.0, answer }, number))
     }
 }
 
@@ -310,7 +311,7 @@ mod tests {
         assert!(answering.open(99).is_err() && answering.open(3).unwrap().is_some());
         answering.answer(QuestionNumber(3), Answer::Refused(NoAnswer::Busy));
         assert_eq!(answering.open(3), Ok(None));
-        assert!(matches!(answering.say(), Some((Message::Answered { number: 3, .. }, None))));
+        assert!(matches!(answering.say(), Some((Message::Answered { number: 3, .. }, QuestionNumber(3)))));
         assert!(answering.say().is_none());
     }
 

@@ -40,6 +40,11 @@ impl State {
     pub(super) fn is_running(&self) -> bool {
         matches!(self, Self::Running | Self::AwaitingReceipt)
     }
+
+    /// Whether what was asked for has been offered, so that questions may go beside it.
+    pub(super) fn takes_answers(&self) -> bool {
+        matches!(self, Self::AwaitingDecision { .. }) || self.is_running()
+    }
 }
 
 /// What a destination knows.
@@ -53,6 +58,13 @@ pub(super) struct Destination {
     named: u64,
     /// What has arrived of the offer's listing.
     listed: ListingSoFar,
+}
+
+impl Destination {
+    /// Whether this end has asked for what it is offered.
+    pub(super) fn has_asked(&self) -> bool {
+        self.asked.is_some()
+    }
 }
 
 impl Machine {
@@ -154,7 +166,7 @@ impl Machine {
     }
 
     pub(super) fn destination_hears(&mut self, state: State, message: Message) -> Result<MachineState, ProtocolError> {
-        let asked = self.destination.asked.is_some();
+        let asked = self.destination.has_asked();
         Ok(MachineState::Destination(match (state, message) {
             (State::AwaitingOffer, Message::Offer(offer)) => {
                 if self.destination.asked.as_ref().is_some_and(|get| !get.is_met_by(&offer)) {
@@ -193,6 +205,10 @@ impl Machine {
             (State::Running, Message::OfferListing(page)) => {
                 self.destination.listed.add(&page)?;
                 State::Running
+            }
+            (state, Message::Answered { number, answer }) if asked && state.takes_answers() => {
+                self.hear_answer(number, answer)?;
+                state
             }
             (State::Running, Message::PathTaken(codes)) => {
                 self.link.tell(Event::PeerPath(codes));

@@ -8,7 +8,7 @@ use super::asking::QuestionNumber;
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
-use crate::control::{Cancel, Get, Hello, Message, NoteHead, NoteId, NotePage, Purpose, Question, Refusal};
+use crate::control::{Cancel, Get, Hello, Message, NoteHead, NoteId, NotePage, Purpose, Refusal};
 use crate::limits::{NOTE_PAGE_BYTES_MAX, PAGES_AHEAD_MAX, PAIRING_TIME_MAX_MS, VERSION};
 use crate::pair;
 use crate::selected::SelectedPaths;
@@ -59,19 +59,10 @@ impl Machine {
         self.has_tried_secret
     }
 
-    /// Asks about the listener's shares; only when authenticated, and in a session that offers
-    /// nothing. None while as many questions are open as may be.
-    pub fn ask(&mut self, question: Question) -> Option<QuestionNumber> {
-        assert!(self.may_ask(), "questions follow authentication");
-        let (number, message) = self.asking.ask(question)?;
-        self.link.say(&message);
-        Some(number)
-    }
-
     /// Asks what a request would move, in place of making it; otherwise as [`Machine::ask`], and as
     /// [`Machine::get`]. It is the first question of its session.
     pub fn plan(&mut self, get: Get, selected: Arc<SelectedPaths>) -> Option<QuestionNumber> {
-        assert!(self.may_ask(), "questions follow authentication");
+        assert!(self.is_authenticated(), "questions follow authentication");
         let number = self.asking.plan(PAGES_AHEAD_MAX)?;
         let purpose = Purpose::Plan { number: number.0, pages: PAGES_AHEAD_MAX };
         self.say_get(&Get { purpose, ..get }, selected);
@@ -80,7 +71,7 @@ impl Machine {
 
     /// Sends a note; only when authenticated, and in a session that is for nothing else.
     pub fn note(&mut self, id: NoteId, text: &NoteText) {
-        assert!(self.may_ask(), "a note follows authentication");
+        assert!(self.is_authenticated(), "a note follows authentication");
         let bytes = text.exact().as_bytes();
         self.link.say(&Message::Note(NoteHead { id, len: bytes.len() as u32 }));
         // All of it is as much as two other messages may be.
@@ -90,22 +81,7 @@ impl Machine {
         self.state = MachineState::Dialler(State::AwaitingNoteAnswer);
     }
 
-    /// Lets an answer go on, once some of its pages were taken. Called for each page.
-    pub fn more_pages(&mut self, number: QuestionNumber) {
-        if let Some(message) = self.asking.more(number).filter(|_| self.may_ask()) {
-            self.link.say(&message);
-        }
-    }
-
-    /// The rest of an answer is not wanted any more.
-    pub fn abandon(&mut self, number: QuestionNumber) {
-        if let Some(message) = self.asking.abandon(number).filter(|_| self.may_ask()) {
-            self.link.say(&message);
-        }
-    }
-
-    /// Whether a question may be asked now: the session has neither ended nor become a transfer.
-    pub fn may_ask(&self) -> bool {
+    fn is_authenticated(&self) -> bool {
         matches!(self.state, MachineState::Dialler(State::Authenticated))
     }
 
@@ -148,8 +124,7 @@ impl Machine {
                 self.authenticated()
             }
             (State::Authenticated, Message::Answered { number, answer }) => {
-                let answered = self.asking.answered(number, answer)?;
-                answered.into_iter().for_each(|(number, answer)| self.link.tell(Event::Answered(number, answer)));
+                self.hear_answer(number, answer)?;
                 MachineState::Dialler(State::Authenticated)
             }
             (State::AwaitingNoteAnswer, Message::NoteKept) => self.end(Event::NoteKept),

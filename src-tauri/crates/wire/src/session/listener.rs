@@ -1,14 +1,13 @@
 //! The listening side: answers hello, pairs if it may, and passes on what is asked of it.
 use std::cmp::Ordering;
 
-use super::asking::QuestionNumber;
 use super::destination::State as DestinationState;
 use super::noting::{Arrived, Arriving};
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
-use crate::control::{Answer, Get, GetRefusal, Hello, Message, Purpose, Receipt, Refusal, TransferId};
-use crate::limits::{HELLO_TIME_MAX_MS, OFFERED_TIME_MAX_MS, PAIRING_TIME_MAX_MS, QUESTIONS_IDLE_MAX_MS, VERSION};
+use crate::control::{Get, GetRefusal, Hello, Message, Purpose, Receipt, Refusal, TransferId};
+use crate::limits::{HELLO_TIME_MAX_MS, OFFERED_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
 use crate::name::RelPath;
 use crate::pair::{self, PakeMessage};
 use crate::selected::SelectedPaths;
@@ -128,39 +127,6 @@ impl Machine {
         }
     }
 
-    /// Answers a question, or goes on with its answer. Of a question that is not wanted any more
-    /// nothing is sent. Pages are given one at a time, when [`Machine::takes_page`] says so.
-    pub fn answer(&mut self, number: QuestionNumber, answer: Answer) {
-        if self.answers() {
-            self.answering.answer(number, answer);
-        }
-    }
-
-    /// Whether another page of an answer is taken: none waits to be sent.
-    pub fn takes_page(&self) -> bool {
-        self.answers() && self.answering.takes_page()
-    }
-
-    fn answers(&self) -> bool {
-        matches!(self.state, MachineState::Listener(State::Answering))
-    }
-
-    /// Says what there is to answer. A session in which nothing is asked ends after a while.
-    pub(super) fn say_answers(&mut self) {
-        if !self.answers() {
-            return;
-        }
-        // One page at a time, because all of them may be more than the connection should hold.
-        if !self.link.has_more()
-            && let Some((message, page_of)) = self.answering.say()
-        {
-            self.link.say(&message);
-            page_of.into_iter().for_each(|number| self.link.tell(Event::PageTaken(number)));
-        }
-        let idle = self.link.deadline_ms.or(Some(self.link.now_ms + QUESTIONS_IDLE_MAX_MS));
-        self.link.deadline_ms = idle.filter(|_| self.answering.is_idle());
-    }
-
     /// Says why what the peer asks for cannot be had, or why its offer cannot land in the place
     /// that it names, which ends the session.
     pub fn refuse_get(&mut self, refusal: GetRefusal) {
@@ -211,22 +177,13 @@ impl Machine {
                 self.link.tell(Event::ReceiptWanted(transfer));
                 State::AwaitingEarlierReceipt
             }
-            (State::AwaitingRequest { known: true } | State::Answering, Message::Asked { number, question }) => {
-                let number = self.answering.asked(number)?;
+            (State::AwaitingRequest { known: true } | State::Answering, message @ Message::Asked { .. }) => {
+                self.hear_question(message)?;
                 self.link.deadline_ms = None;
-                self.link.tell(Event::Asked(number, question));
                 State::Answering
             }
-            (State::Answering, Message::MorePages { number, pages }) => {
-                let open = self.answering.open(number)?;
-                open.into_iter().for_each(|number| self.link.tell(Event::MorePages(number, pages)));
-                State::Answering
-            }
-            (State::Answering, Message::NotWanted { number }) => {
-                if let Some(number) = self.answering.open(number)? {
-                    self.answering.close(number);
-                    self.link.tell(Event::NotWanted(number));
-                }
+            (State::Answering, message @ (Message::MorePages { .. } | Message::NotWanted { .. })) => {
+                self.hear_question(message)?;
                 State::Answering
             }
             (State::AwaitingRequest { known: true }, Message::Get(get)) => {

@@ -154,6 +154,8 @@ pub(super) struct Source {
     kept: u64,
     /// What was sent completely, in this session or an earlier one.
     handed: Option<HandedOver>,
+    /// The other end has asked for it, so that questions may go beside it.
+    pub(super) is_asked: bool,
 }
 
 impl Source {
@@ -191,6 +193,7 @@ impl Machine {
         };
         assert!(may_offer, "offers follow authentication or a request");
         self.link.say(&Message::Offer(offer.clone()));
+        self.source.is_asked = matches!(self.state, MachineState::Listener(_));
         (self.source.proves, self.source.is_in_share) = (offer.prove, offer.in_share.is_some());
         self.source.names_offered = (offer.names.len() as u64).saturating_add(offer.more_names);
         self.source.declare(offer.so_far.entries, offer.so_far.bytes);
@@ -283,6 +286,12 @@ impl Machine {
 
     pub(super) fn source_hears(&mut self, state: State, message: Message) -> Result<MachineState, ProtocolError> {
         Ok(MachineState::Source(match (state, message) {
+            (state, message @ (Message::Asked { .. } | Message::MorePages { .. } | Message::NotWanted { .. }))
+                if self.source.is_asked =>
+            {
+                self.hear_question(message)?;
+                state
+            }
             (State::AwaitingEarlierReceipt(_) | State::AwaitingAnswer { .. }, Message::Refused(refusal)) => {
                 return Ok(self.end(Event::Refused(refusal)));
             }

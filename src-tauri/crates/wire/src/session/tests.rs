@@ -17,6 +17,7 @@ use crate::name::{DeviceName, Name, RelPath};
 use crate::offered::OfferedNames;
 use crate::pair::Binding;
 
+mod beside;
 mod getting;
 mod honest;
 mod noting;

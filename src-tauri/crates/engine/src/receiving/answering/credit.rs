@@ -2,6 +2,7 @@
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
 use crate::limits::ANSWER_PAUSE_MAX;
 
@@ -9,6 +10,7 @@ use crate::limits::ANSWER_PAUSE_MAX;
 pub(super) struct Credit {
     state: Mutex<State>,
     changed: Condvar,
+    ended: Notify,
 }
 
 struct State {
@@ -18,7 +20,8 @@ struct State {
 
 impl Credit {
     pub(super) fn new(pages: u8) -> Self {
-        Self { state: Mutex::new(State { pages: pages.into(), has_ended: false }), changed: Condvar::new() }
+        let state = Mutex::new(State { pages: pages.into(), has_ended: false });
+        Self { state, changed: Condvar::new(), ended: Notify::new() }
     }
 
     /// So many more.
@@ -33,6 +36,12 @@ impl Credit {
     pub(super) fn end(&self) {
         self.state.lock().has_ended = true;
         self.changed.notify_all();
+        self.ended.notify_one();
+    }
+
+    /// Waits until nothing more is wanted; one task at a time.
+    pub(super) async fn ended(&self) {
+        self.ended.notified().await;
     }
 
     pub(super) fn has_ended(&self) -> bool {

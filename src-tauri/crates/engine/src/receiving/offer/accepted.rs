@@ -149,7 +149,7 @@ impl Accepted {
         }
         let mut earlier = Earlier::default();
         let ended = loop {
-            let lost = match self.taking.session(opened, earlier, renewed.as_mut()).await {
+            let lost = match self.taking.session(opened, earlier, (renewed.as_mut(), None)).await {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };

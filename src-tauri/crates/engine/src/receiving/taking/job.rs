@@ -23,6 +23,7 @@ use super::Site;
 use super::dialling::Dialling;
 use super::silence::Silence;
 use crate::limits::{MOVING_BYTES_PER_S, REASON_TIME_MAX, TICK};
+use crate::receiving::asking::{Questions, Wished};
 use crate::receiving::renewals::Renewed;
 use crate::send::stall::{Seen, Stall};
 use crate::store::PairingNumber;
@@ -68,6 +69,8 @@ pub(super) struct Job<'a> {
     free_space: Option<FreeSpace>,
     /// The sender's next session, come before the end of this one was noticed.
     pub(super) successor: Option<Renewed>,
+    /// What is asked in this session, where this end may ask.
+    questions: Option<&'a mut Questions>,
 }
 
 /// A lane that came.
@@ -135,7 +138,13 @@ impl<'a> Job<'a> {
             finishing: None,
             free_space,
             successor: None,
+            questions: None,
         }
+    }
+
+    /// The same, with questions beside it.
+    pub(super) fn asking(self, questions: Option<&'a mut Questions>) -> Self {
+        Self { questions, ..self }
     }
 
     /// The same, with a sender that is given up if it sends nothing for that time.
@@ -156,6 +165,9 @@ impl Job<'_> {
         let ended = self.run_lanes(session, (joined, to_answer), renewed, &mut told).await;
         // What has come since the last tick is there, too, and none of what is missing.
         self.report(session, &mut told, true);
+        if let Some(questions) = &mut self.questions {
+            questions.end(ended.as_ref().err());
+        }
         ended
     }
 
@@ -190,6 +202,11 @@ impl Job<'_> {
                         joined_by = tokio::time::Instant::now() + WELCOMED_TIME_MAX;
                         self.transfer.figures().failed_there = failed;
                         self.finish_if_over(declared, ended)?;
+                    }
+                    Some(Event::Answered(number, answer)) => {
+                        if let Some(questions) = &mut self.questions {
+                            questions.answered(number, answer);
+                        }
                     }
                     Some(event) => self.handle(event)?,
                     None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
@@ -230,6 +247,11 @@ impl Job<'_> {
                         }
                     }
                     self.finish_if_over(declared, ended)?;
+                }
+                wished = next_wished(&mut self.questions), if session.machine.may_ask() => {
+                    if let Some(questions) = &mut self.questions {
+                        questions.take(session, wished);
+                    }
                 }
                 Some(wanted) = to_answer.recv(), if session.has_sent_all() => session.machine.wanted(wanted),
                 result = joined_if_any(&mut self.finishing) => {
@@ -522,6 +544,14 @@ pub(super) fn on_its_own<T: Send + 'static>(name: &str, work: impl FnOnce() -> T
 async fn next_of<T>(from: &mut Option<&mut mpsc::Receiver<T>>) -> Option<T> {
     match from {
         Some(from) => from.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What is to be asked next; never, where nothing may.
+async fn next_wished(questions: &mut Option<&mut Questions>) -> Wished {
+    match questions {
+        Some(questions) => questions.next().await,
         None => std::future::pending().await,
     }
 }

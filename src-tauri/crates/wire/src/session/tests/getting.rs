@@ -8,7 +8,7 @@ use crate::control::{
 use crate::limits::{OFFERED_TIME_MAX_MS, PAGES_AHEAD_MAX};
 use crate::selected::SelectedPaths;
 
-fn get(paths: &[(&str, bool)]) -> Get {
+pub(super) fn get(paths: &[(&str, bool)]) -> Get {
     let path = |(path, contents_only): &(&str, bool)| GetPath {
         path: path.as_bytes().to_vec(),
         contents_only: *contents_only,
@@ -42,7 +42,7 @@ fn selecting(paths: &[&str]) -> Get {
 }
 
 /// Two that know each other, of which the dialler has asked.
-fn asked(get: Get) -> Pair {
+pub(super) fn asked(get: Get) -> Pair {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     pair.initiator.get(get, Arc::default());

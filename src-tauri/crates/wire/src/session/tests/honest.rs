@@ -17,15 +17,15 @@ const SENT: Counts = Counts { files: 2, folders: 1, links: 0, bytes: 8 };
 const NAMED_MAX: u64 = 2;
 
 /// Draws the same numbers in each run (PCG's multiplier and increment).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 
-    fn is_one_in(&mut self, many: u64) -> bool {
+    pub(super) fn is_one_in(&mut self, many: u64) -> bool {
         self.below(many) == 0
     }
 }

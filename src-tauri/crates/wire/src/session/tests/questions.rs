@@ -6,12 +6,12 @@ use crate::control::{Answer, EntriesWanted, NoAnswer, Question};
 use crate::entries::{Depth, EntriesPage, EntriesWriter, FolderEntry};
 use crate::limits::QUESTIONS_IDLE_MAX_MS;
 
-fn listing() -> Question {
+pub(super) fn listing() -> Question {
     let share = ShareName::new("runs").unwrap();
     Question::Entries(EntriesWanted { share, path: b"a".to_vec(), depth: Depth::Folder, changed_since: None, pages: 2 })
 }
 
-fn page(name: &str, is_last: bool) -> EntriesPage {
+pub(super) fn page(name: &str, is_last: bool) -> EntriesPage {
     let mut writer = EntriesWriter::default();
     let path = RelPath::new(name.as_bytes()).unwrap();
     writer.push(&FolderEntry { path, what: Err(5) });
@@ -43,7 +43,8 @@ fn questions_are_answered_page_by_page_and_shares_at_once() {
     // What is short does not wait behind pages.
     let told = [Event::Answered(shares, Answer::Shares(Vec::new())), Event::Answered(folder, first.clone())];
     assert_eq!(std::mem::take(&mut pair.told_initiator), told);
-    assert_eq!(pair.acceptor.poll_event(), Some(Event::PageTaken(folder)));
+    let taken = [shares, folder].map(|number| Some(Event::PageTaken(number)));
+    assert_eq!([pair.acceptor.poll_event(), pair.acceptor.poll_event()], taken);
     assert!(pair.acceptor.takes_page());
     pair.acceptor.answer(folder, Answer::Entries(page("b", true)));
     pair.run().unwrap();
