@@ -1,10 +1,10 @@
 // POSIX access control lists: kept where that is asked for and possible, and otherwise counted.
 import assert from "node:assert/strict";
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture } from "../setup/process.mjs";
-import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
+import { EXIT, ends, isRoot, receiver, sender, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
 
 const ACCESS = "system.posix_acl_access";
@@ -64,6 +64,23 @@ test("access control lists arrive with --acls, and are counted at both ends with
     assert.equal(listOf(there("folder"), DEFAULT), lost ? null : NAMED);
     assert.equal(listOf(there("plain"), ACCESS), null);
   }
+});
+
+test("a file has the receiver's own group where its folder passes on one that may not be given", async (t) => {
+  if (!isRoot) return t.skip("only root may have groups made up");
+  const { inbox, source, near, far } = strangers(t);
+  const [mine, anothers] = [54_321, 54_322];
+  mkdirSync(join(source, "tree"));
+  writeFileSync(join(source, "tree/file"), "x");
+  mkdirSync(join(inbox, "tree"));
+  for (const [path, group] of [[inbox, mine], [join(inbox, "tree"), anothers]]) {
+    chownSync(path, 0, group);
+    chmodSync(path, 0o2775);
+  }
+  const receiving = await receiver(t, far, inbox, { wrap: ["setpriv", "--bounding-set=-chown", `--groups=${mine}`] });
+  const sending = sender(t, near, join(source, "tree"), receiving.target);
+  await ends(sending, receiving);
+  assert.equal(statSync(join(inbox, "tree/file")).gid, process.getegid());
 });
 
 mounting("a list that the receiver's filesystem cannot keep is counted, and lets nobody in", async (t, { mount }) => {

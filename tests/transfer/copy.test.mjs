@@ -1,7 +1,7 @@
 // `ringway copy` as a process: what it does where cp(1) refuses, and how it ends if a signal
 // arrives at once.
 import assert from "node:assert/strict";
-import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
@@ -94,6 +94,36 @@ test("--dry-run predicts what is in the way of another name of a file, and which
     }
   }
 });
+
+for (const workers of [1, 2, 8]) {
+  test(`-u with ${workers} threads makes all names of a file one again, as with cp -au`, async (t) => {
+    const { base, source, near } = strangers(t);
+    const [tree, names] = [join(source, "tree"), 300];
+    for (const folder of ["", "a", "b"]) mkdirSync(join(tree, folder));
+    for (let name = 0; name < names; name += 1) {
+      writeFileSync(join(tree, "a", `${name}`), `${name}`);
+      linkSync(join(tree, "a", `${name}`), join(tree, "b", `${name}`));
+    }
+    const at = join(base, "there");
+    const copy = async (...args) => {
+      const done = await near.run(["copy", "-T", tree, at, "--json", ...args]);
+      assert.equal(done.status, EXIT.all, done.said());
+      return done.events.find(({ event }) => event === "finished");
+    };
+    await copy();
+    for (let name = 0; name < names; name += 1) if (name % 3) rmSync(join(at, name % 3 === 1 ? "a" : "b", `${name}`));
+    const update = ["-u", "-j", `${workers}`];
+    const foretold = await copy(...update, "--dry-run");
+    await copy(...update);
+    for (let name = 0; name < names; name += 1) {
+      const [one, other] = ["a", "b"].map((folder) => lstatSync(join(at, folder, `${name}`)));
+      assert.deepEqual([one.ino, one.nlink], [other.ino, 2], `${name}`);
+    }
+    const { files, links, unchanged } = await copy(...update);
+    assert.deepEqual([files, links, unchanged], [0, 0, 2 * names], "nothing is left to do");
+    assert.equal(foretold.unchanged + foretold.files + foretold.links, 2 * names);
+  });
+}
 
 test("a user's copy of another's folder keeps what its mode restricts, as with cp -a", async (t) => {
   if (!isRoot) return t.skip("only root can be somebody else");

@@ -195,6 +195,50 @@ test("what is no drop box for the device has one answer, and says what to do", a
   assert.deepEqual(readdirSync(readable), ["data"]);
 });
 
+mounting("no folder of a place is made for what is declined because it does not fit", async (t, { mount }) => {
+  const dropped = await dropping(t, {
+    box: ({ base }) => {
+      const small = join(base, "box");
+      mkdirSync(small);
+      return mount(small, "-t", "tmpfs", "-o", "size=4m", "tmpfs") ? small : null;
+    },
+  });
+  if (!dropped) return t.skip("mounting takes root");
+  const { near, source, box, serving } = dropped;
+  const data = file(source, "data", 8 * MEGABYTE);
+  const refused = await sent(t, near, data, serving, "box/a/b", { wanted: EXIT.declined, args: ["--retry", "no"] });
+  assert.deepEqual([fault(refused).code, fault(refused).reason], ["declined", "no_room"], refused.said());
+  assert.deepEqual(readdirSync(box), []);
+  await sent(t, near, file(source, "less", MEGABYTE), serving, "box/a/b");
+  assert.deepEqual(readdirSync(join(box, "a/b")), ["less"]);
+});
+
+test("a person who accepts what cannot land in a drop box any more hears of this device's folder", async (t) => {
+  const { far, near, source, box, serving } = await dropping(t, { args: ["--max-size", "10"] });
+  const sending = sends(t, near, file(source, "data", 1_000), serving, "box/sub");
+  const { id } = await eventually("the offer", async () => (await asked(far, ["status"])).find(({ event }) => event === "offer_waits"));
+  renameSync(box, `${box} elsewhere`);
+  const accepted = await far.run(["accept", id]);
+  assert.notEqual(accepted.status, EXIT.all, accepted.said());
+  assert.ok(accepted.stderr.includes(`${box} could not be opened: No such file or directory`), accepted.said());
+  assert.doesNotMatch(accepted.stderr, /other device/);
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  assert.match(sending.stderr, /“box” is unavailable on far: it does not exist/);
+});
+
+test("a place whose path is too long says so, and nothing of it is made", async (t) => {
+  const { near, source, box, serving } = await dropping(t);
+  const data = file(source, "data", 1_000);
+  const long = Array(20).fill("n".repeat(200)).join("/");
+  const rest = 4_096 - `${box}/${long}/`.length;
+  for (const more of [0, 1, 10]) {
+    const refused = await sent(t, near, data, serving, `box/${long}/${"x".repeat(rest + more)}`, { wanted: EXIT.failed });
+    assert.deepEqual([fault(refused).code, fault(refused).source.errno], ["path_there", 36], refused.said());
+    assert.match(refused.stderr, /File name too long\.\s+Choose a shorter name\./);
+  }
+  untouched(box);
+});
+
 test("no path leads out of a drop box, or to what is Ringway's own", async (t) => {
   const { base, near, far, source, box, serving } = await dropping(t);
   const outside = join(base, "outside");

@@ -117,6 +117,44 @@ test("a pause ends with a requester that has gone for longer than it said", asyn
   assert.equal(await transferOf(far), undefined);
 });
 
+test("a get that is paused there does not go on when its share was removed and is shared again", async (t) => {
+  const { near, far, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
+  const words = [`${serving.target}:runs/tree`, inbox];
+  const getting = getter(t, near, words, { args: ["--retry", "60s", ...SLOW] });
+  await moving(getting);
+  const { id } = await transferOf(far);
+  await asked(far, ["pause", id]);
+  await eventually("the pause", () => getting.events.some(({ stage }) => stage === "paused"));
+  // Whether it asks before or after the share is back is chance.
+  await asked(far, ["share", "remove", "runs"]);
+  await asked(far, ["share", "add", shared, "--name", "runs", "--with", "near"]);
+  await eventually("the end there", () => finished(serving));
+  assert.equal(await getting.exit(), EXIT.failed, getting.said());
+  assert.deepEqual([last(getting).error.code, last(getting).error.by], ["no_longer_shared", "there"], getting.said());
+  assert.equal(unfinished(inbox).length, 1, "what arrived stays");
+  // The same command is another request.
+  await got(t, near, words);
+  same(join(shared, "tree"), join(inbox, "tree"));
+});
+
+test("a cancel says what it does to a get at both ends, and that it is not sent again from there", async (t) => {
+  const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
+  const getting = near.start(["get", `${serving.target}:runs/tree`, inbox, "--retry", "60s", ...SLOW]);
+  t.after(() => getting.kill());
+  const { id } = await eventually("the first bytes", async () => {
+    const transfer = await transferOf(far);
+    return transfer?.bytes_done > 0 && transfer;
+  });
+  const cancelled = await far.run(["cancel", id]);
+  assert.match(cancelled.stdout, /is cancelled\. What arrived is kept at the receiver, which can get the same again to resume\./);
+  assert.equal(await getting.exit(), EXIT.failed, getting.said());
+  assert.match(getting.stderr, /Cancelled by far\.\s+What arrived is kept\. Get the same again to resume\./);
+  const past = await eventually("the history there", () => latest(far, ["--sent"]));
+  const again = await far.run(["send", "--again", `${past.number}`]);
+  assert.equal(again.status, EXIT.usage, again.said());
+  assert.match(again.stderr, /was not sent from here: the other device got it from a shared folder\.\s+It can get the same again there\./);
+});
+
 mounting("what plainly does not fit is refused before the first byte, each time", async (t, { mount }) => {
   const { base, near, shared, serving } = await sharing(t);
   const small = join(base, "small");

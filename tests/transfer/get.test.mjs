@@ -362,6 +362,28 @@ test("a dry run of getting tells what then moves, writes nothing, and is in no h
   assert.equal(missing.status, EXIT.failed, missing.said());
 });
 
+test("a dry run names what this device refuses, as the get itself does", async (t) => {
+  const { near, far, inbox, shared, serving } = await sharing(t);
+  const tree = join(shared, "tree");
+  mkdirSync(join(tree, ".ringway-folder/below"), { recursive: true });
+  for (const file of ["file", ".Ringway-file", ".ringway-folder/below/file"]) writeFileSync(join(tree, file), "contents");
+  symlinkSync("file", join(tree, ".ringway-link"));
+  const words = [`${serving.target}:runs/tree`, inbox];
+  const told = (end) => {
+    const failed = end.events.filter(({ event }) => event === "entry_failed").map(({ path, side, operation, reason }) => [path, side, operation, reason]);
+    const { files, folders, links, bytes, failed: count } = finished(end);
+    return { failed: failed.sort(), files, folders, links, bytes, count };
+  };
+  const dry = await got(t, near, words, { args: ["--dry-run"], wanted: EXIT.partial });
+  assert.deepEqual(planned(dry).map(({ path }) => path).sort(), ["tree", "tree/file"], dry.said());
+  const whole = await got(t, near, words, { wanted: EXIT.partial });
+  assert.deepEqual(told(dry), told(whole));
+  assert.equal(told(dry).count, 5, dry.said());
+  // What is sent is refused by the other end.
+  const sent = await far.run(["send", tree, "near", "--dry-run", "--json"]);
+  assert.deepEqual(told(sent).failed, told(dry).failed.map(([path, , ...how]) => [path, "there", ...how]), sent.said());
+});
+
 test("getting ends after --timeout if the other device sends nothing", async (t) => {
   const { near, inbox, shared, serving } = await sharing(t);
   writeFileSync(join(shared, "bulk"), randomBytes(40_000_000));

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { freePort } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
-import { CODE, EXIT, asked, eventually, receiver, sender, strangers } from "./harness.mjs";
+import { CODE, EXIT, asked, eventually, harmfulNetwork, receiver, sender, strangers } from "./harness.mjs";
 
 const LEN_MAX = 65_536;
 /** What misleads, moves a cursor, or looks like markup or a question of Ringway's. */
@@ -73,6 +73,49 @@ test("what is no note is refused before anybody is dialled", async (t) => {
     assert.equal(wrong.status, EXIT.usage, wrong.said());
     assert.match(wrong.stderr, why);
   }
+});
+
+test("a folder is no note, and no target", async (t) => {
+  const { base, near } = strangers(t);
+  const nobody = `127.0.0.1:${await freePort()}`;
+  mkdirSync(join(base, "no.such.device.invalid"));
+  const sh = (line) => capture("sh", ["-c", line], { cwd: base, env: { ...near.env, PATH: `${dirname(RINGWAY)}:${process.env.PATH}` } });
+  const read = sh(`ringway send --text ${nobody} < no.such.device.invalid`);
+  assert.equal(read.status, EXIT.usage, read.err);
+  assert.match(read.err, /Standard input is a folder, and a note is text\.\s+Send the folder itself: ringway send FOLDER TARGET\./);
+  const named = sh("echo hi | ringway send --text no.such.device.invalid --retry no");
+  assert.equal(named.status, EXIT.usage, named.err);
+  assert.match(named.err, /no\.such\.device\.invalid is a folder here, and no device has that name\./);
+});
+
+test("a sender that is killed in the middle of a note leaves nothing, and its receiver goes on", async (t) => {
+  const { inbox, near, far } = strangers(t);
+  const receiving = await receiver(t, far, inbox, { once: false });
+  assert.equal((await note(near, "first", receiving.target)).status, EXIT.all);
+  await receiving.event("note");
+  const between = await harmfulNetwork(t, receiving.target, "--swallow-after", 20_000);
+  const sending = near.start(["send", "--text", between.target, "--json"], { input: "n".repeat(LEN_MAX) });
+  t.after(() => sending.kill());
+  await between.event("swallowing");
+  await sending.kill();
+  await between.kill();
+  assert.equal((await note(near, "second", receiving.target, { code: null })).status, EXIT.all);
+  assert.deepEqual((await asked(far, ["notes"])).map(({ first_line: line }) => line), ["second", "first"]);
+  assert.deepEqual(readdirSync(inbox), []);
+  assert.equal(receiving.status, undefined, "it goes on");
+});
+
+test("a receiver that is quiet prints nothing of a note, and keeps it", async (t) => {
+  const { inbox, near, far } = strangers(t);
+  const receiving = await receiver(t, far, inbox, { once: false });
+  assert.equal((await note(near, "first", receiving.target)).status, EXIT.all);
+  await receiving.kill();
+  const quiet = far.start(["recv", inbox, "--listen", receiving.target, "--quiet", "--once"]);
+  t.after(() => quiet.kill());
+  assert.equal((await note(near, "second", receiving.target, { code: null, args: ["--retry", "60s"] })).status, EXIT.all);
+  assert.equal(await quiet.exit(), EXIT.all, quiet.said());
+  assert.ok(!quiet.stdout.includes("second") && !quiet.stderr.includes("second"), quiet.said());
+  assert.deepEqual((await asked(far, ["notes"])).map(({ first_line: line }) => line), ["second", "first"]);
 });
 
 test("the longest note arrives, a device that is refused sends none, and a note ends no other transfer", async (t) => {

@@ -4,7 +4,7 @@ import { lchownSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from "no
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture } from "../setup/process.mjs";
-import { ends, folder, isRoot, receiver, sender, strangers } from "./harness.mjs";
+import { EXIT, ends, folder, isRoot, receiver, sender, strangers } from "./harness.mjs";
 import { etcWith } from "./mounts.mjs";
 import { finished, got, sharing } from "./sharing.mjs";
 
@@ -84,6 +84,15 @@ test("a receiver that keeps owners gives files to the users and groups of the sa
     const receiving = await receiver(t, far, into, { args, wrap: both.here });
     await ends(sender(t, near, tree, receiving.target, { wrap: both.there }), receiving);
     ownersAre(join(into, "tree"), mapped);
+  }
+});
+
+test("numbers alone are refused, since nothing that has an owner is kept", async (t) => {
+  const { near, inbox } = strangers(t);
+  for (const command of [["recv", inbox], ["get", "far:runs", inbox]]) {
+    const refused = await near.run([...command, "--numeric-ids"]);
+    assert.equal(refused.status, EXIT.usage, refused.said());
+    assert.match(refused.stderr, /--numeric-ids has no effect without --owner or --acls\./);
   }
 });
 

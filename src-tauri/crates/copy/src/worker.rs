@@ -503,10 +503,13 @@ impl<'s, 'j> Worker<'s, 'j> {
             // A dry run has no first name to link to.
             let nothing = |_: &Dir, _: &[u8]| Ok(());
             self.refuse_in_the_way(item, metadata)?;
-            let made = overwrite::make(item, metadata, (Planned::Link, By::Linking), nothing, nothing)?;
-            // If the first name stays, too, this one is compared with that, not with the source.
+            // What is a link to it already stays where that stays.
+            let is_kept_link = self.is_kept_link(item, place);
+            let by = if is_kept_link { By::Copying } else { By::Linking };
+            let made = overwrite::make(item, metadata, (Planned::Link, by), nothing, nothing)?;
+            // Then this one is compared with that, not with the source.
             return Ok(Some(match made {
-                Made::Kept(_) if self.is_kept_link(item, place) => Made::Kept(Kept::SAME),
+                Made::Kept(_) if is_kept_link => Made::Kept(Kept::SAME),
                 made => made,
             }));
         }

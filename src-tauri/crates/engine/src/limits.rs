@@ -104,9 +104,9 @@ pub const GETS_MAX: usize = 16;
 /// The same of one device.
 pub const GETS_OF_ONE_MAX: usize = 8;
 
-/// What a person here has cancelled of what others get, of which their devices may not know yet.
-/// Older ones are forgotten.
-pub const GETS_CANCELLED_MAX: usize = 256;
+/// What a person here has ended of what others get, of which their devices may not know yet. Older
+/// ones are forgotten.
+pub const GETS_ENDED_MAX: usize = 256;
 
 /// How long a device that gets something waits for its size, where its disk has less free space
 /// than [`SCARCE_BYTES`]: what does not fit is then refused before its first byte.

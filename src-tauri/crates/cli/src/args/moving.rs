@@ -59,7 +59,7 @@ pub(crate) struct LandingArgs {
     /// here, else those of the same number. Root stays root, and no name makes anybody root
     #[arg(long)]
     pub(crate) owner: bool,
-    /// With --owner and --acls, keep the numbers of users and groups, whatever their names are
+    /// With --owner or --acls, keep the numbers of users and groups, whatever their names are
     #[arg(long)]
     pub(crate) numeric_ids: bool,
     /// Keep setuid and setgid bits, which are otherwise dropped
@@ -79,6 +79,16 @@ pub(crate) struct LandingArgs {
 }
 
 impl LandingArgs {
+    /// # Errors
+    /// What has no effect, or only root may do, is asked for.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.numeric_ids && !self.owner && !self.acls {
+            return Err(Refusal::usage("--numeric-ids has no effect without --owner or --acls.")
+                .advise("Add one of these, or leave --numeric-ids out."));
+        }
+        check_landing(self.owner)
+    }
+
     /// The same for the engine.
     pub(crate) fn accept_options(&self) -> AcceptOptions {
         AcceptOptions {

@@ -111,7 +111,7 @@ fn named(engine: &Engine, args: &GetArgs) -> Result<(Target, Reget)> {
     let (words, dest) = args.wanted_and_destination();
     let (device, paths) = wanted(words)?;
     let destination = destination(dest.as_deref().unwrap_or(Path::new(".")))?;
-    args::check_landing(args.landing.owner)?;
+    args.landing.check()?;
     let (selection, landing) = (Selection::default(), (&args.landing.accept_options()).into());
     Ok((engine.resolve(&device)?, Reget { paths, selection, destination, folder: None, landing, verify: false }))
 }

@@ -14,7 +14,7 @@ use ringway_model::{
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;
-use crate::args::{ListenAddress, RecvArgs, check_landing};
+use crate::args::{ListenAddress, RecvArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Line, Lines};
 use crate::ask::questions::{self, Answer, Questions, Typed};
@@ -41,7 +41,7 @@ const DECLINING_TIME_MAX: Duration = Duration::from_secs(1);
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let destination = destination(args.dest.as_deref().unwrap_or(Path::new(".")))?;
-    check_landing(args.landing.owner)?;
+    args.landing.check()?;
     if args.dest.is_some() {
         engine.take_folder(&destination);
     }

@@ -9,12 +9,12 @@ use ringway_link::session::Session;
 use ringway_link::tls::TicketKey;
 use ringway_model::{Device, DeviceId, Pattern, ShareName};
 use ringway_wire::SelectedPaths;
-use ringway_wire::control::{Get, GetPath};
+use ringway_wire::control::{Get, GetPath, GetRefusal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::arrivals::Arrival;
-use crate::limits::{GETS_CANCELLED_MAX, GETS_MAX, GETS_OF_ONE_MAX};
+use crate::limits::{GETS_ENDED_MAX, GETS_MAX, GETS_OF_ONE_MAX};
 use crate::store::PairingNumber;
 
 /// A known device's session that has asked for entries of a share.
@@ -56,9 +56,9 @@ pub(crate) struct Gets(Arc<Mutex<All>>);
 struct All {
     running: Vec<Running>,
     next: u64,
-    /// What a person here has cancelled, and until when its device may ask for it again: the oldest
-    /// first.
-    cancelled: VecDeque<(DeviceId, [u8; 16], Instant)>,
+    /// What a person here has ended, what its device is told, and until when that may ask for it
+    /// again: the oldest first.
+    ended: VecDeque<(DeviceId, [u8; 16], GetRefusal, Instant)>,
 }
 
 struct Running {
@@ -91,8 +91,8 @@ pub(crate) enum Entered {
     New(Entry, mpsc::Receiver<Requester>),
     /// Something new, and its device, or all together, have as many as there may be.
     Full,
-    /// More of something that a person here has cancelled.
-    Cancelled,
+    /// More of something that a person here has ended.
+    Ended(GetRefusal),
 }
 
 impl Gets {
@@ -104,9 +104,10 @@ impl Gets {
             return Entered::Renewed(running.to.clone());
         }
         let now = Instant::now();
-        all.cancelled.retain(|(_, _, until)| *until > now);
-        if all.cancelled.iter().any(|(device, id, _)| (device, id) == (&asker.device.id, &asker.get.transfer)) {
-            return Entered::Cancelled;
+        all.ended.retain(|(.., until)| *until > now);
+        let is_this = |device: &DeviceId, id: &[u8; 16]| (device, id) == (&asker.device.id, &asker.get.transfer);
+        if let Some((.., refusal, _)) = all.ended.iter().find(|(device, id, ..)| is_this(device, id)) {
+            return Entered::Ended(*refusal);
         }
         let theirs = |running: &&Running| running.device == asker.device.id;
         if all.running.iter().filter(theirs).count() >= GETS_OF_ONE_MAX || all.running.len() >= GETS_MAX {
@@ -127,13 +128,13 @@ impl Gets {
 }
 
 impl Gets {
-    /// A person here has cancelled it: its device, which may not know that, gets no more of it
-    /// `until` it asks no more.
-    pub(crate) fn cancelled(&self, device: DeviceId, transfer: [u8; 16], until: Instant) {
+    /// A person here has ended it: its device, which may not know that, gets no more of it `until`
+    /// it asks no more.
+    pub(crate) fn ended(&self, device: DeviceId, transfer: [u8; 16], refusal: GetRefusal, until: Instant) {
         let mut all = self.0.lock();
-        all.cancelled.push_back((device, transfer, until));
-        let excess = all.cancelled.len().saturating_sub(GETS_CANCELLED_MAX);
-        all.cancelled.drain(..excess);
+        all.ended.push_back((device, transfer, refusal, until));
+        let excess = all.ended.len().saturating_sub(GETS_ENDED_MAX);
+        all.ended.drain(..excess);
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     }
     let (entry, renewed) = match listening.listeners.gets.enter(&asker) {
         Entered::New(entry, renewed) => (entry, renewed),
-        Entered::Cancelled => return refuse(asker, GetRefusal::Cancelled).await,
+        Entered::Ended(refusal) => return refuse(asker, refusal).await,
         Entered::Full => return decline(asker, DeclineReason::Busy).await,
         Entered::Renewed(to) => {
             // It is just ending, or just being renewed: a moment later it is clear which.
@@ -104,9 +104,15 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
             ended = &mut work => ended,
         }
     };
-    if let Err(Fault::Cancelled { by: Side::Here, .. }) = &ended {
+    let refusal = match &ended {
+        Err(Fault::Cancelled { by: Side::Here, .. }) => Some(GetRefusal::Cancelled),
+        // Also where the same is shared again before its device asks: it may have been paused here.
+        Err(Fault::NoLongerShared { by: Side::Here }) => Some(GetRefusal::NoShare),
+        _ => None,
+    };
+    if let Some(refusal) = refusal {
         // Its device may be about to ask for more, or wait for its disk before it does.
-        gets.cancelled(pairing.0, id, Instant::now() + retry.max(FULL_TIME_MAX).max(PAUSE_TIME_MAX));
+        gets.ended(pairing.0, id, refusal, Instant::now() + retry.max(FULL_TIME_MAX).max(PAUSE_TIME_MAX));
     }
     transfer.end(ended);
 }

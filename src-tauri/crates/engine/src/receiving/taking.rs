@@ -203,6 +203,15 @@ impl Taking {
     pub(super) async fn prepare(&self, offer: &Offer) -> Result<Prepared, (Fault, NotTaken)> {
         let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
         let no_space = || self.refused_for_space(free_space::look(&self.destination), offer);
+        let fits = |free: Option<FreeSpace>| free.is_none_or(|free| free.free_bytes >= offer.so_far.bytes);
+        let is_made = self.drop.is_some() || self.expected == Expected::Made;
+        if is_made && !self.destination.exists() {
+            // No folder is made for what does not fit.
+            let free_space = self.space_for_all(false);
+            if !fits(free_space) {
+                return Err(self.refused_for_space(free_space, offer));
+            }
+        }
         let folder = match self.open_place().await {
             Ok(folder) => folder,
             Err((_, GetRefusal::Path(_, errno))) if is_full_errno(Some(errno)) => return Err(no_space()),
@@ -213,8 +222,8 @@ impl Taking {
             Err(Fault::Path { source, .. }) if is_full_errno(source.errno) => return Err(no_space()),
             Err(error) => return Err((error, NotTaken::Declined(DeclineReason::NotWritable))),
         };
-        let free_space = self.space_for_all(&incoming);
-        if free_space.is_some_and(|free| free.free_bytes < offer.so_far.bytes) {
+        let free_space = self.space_for_all(incoming.lists());
+        if !fits(free_space) {
             // Nothing was written yet.
             self.leave(incoming, |incoming| drop(incoming.keep())).await;
             return Err(self.refused_for_space(free_space, offer));
@@ -237,12 +246,9 @@ impl Taking {
 
     /// What there is room for, where what is offered needs all the room that it is long: nothing of
     /// it can be here already.
-    fn space_for_all(&self, incoming: &Incoming) -> Option<FreeSpace> {
+    fn space_for_all(&self, lists: bool) -> Option<FreeSpace> {
         let is_first = !self.transfer.figures().has_begun();
-        (is_first && !incoming.lists())
-            .then(|| free_space::look(&self.destination))
-            .flatten()
-            .filter(|free| free.is_exact)
+        (is_first && !lists).then(|| free_space::look(&self.destination)).flatten().filter(|free| free.is_exact)
     }
 
     fn refused_for_space(&self, free_space: Option<FreeSpace>, offer: &Offer) -> (Fault, NotTaken) {

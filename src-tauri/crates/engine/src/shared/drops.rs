@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use ringway_model::{DeviceId, DropBox, Fault, Operation, PathText, ShareName, ShareTrouble};
+use ringway_model::{DeviceId, DropBox, Fault, Operation, PathText, ShareName, ShareTrouble, Side};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
@@ -62,13 +62,14 @@ impl DropPlace {
 
     /// Why nothing can land there, as a fault of this device.
     pub(crate) fn fault(&self, refusal: GetRefusal) -> Fault {
-        let share = || self.name.as_str().into();
+        let unopened = |folder, errno| Fault::path(folder, Operation::Open, io::Error::from_raw_os_error(errno));
+        let share = || self.shared.folder.clone();
         match refusal {
-            GetRefusal::Unavailable(trouble) => Fault::ShareUnavailable { share: share(), trouble },
-            GetRefusal::Path(_, errno) => {
-                Fault::path(self.folder(), Operation::Open, io::Error::from_raw_os_error(errno))
-            }
-            _ => Fault::NoDropBox { share: share() },
+            GetRefusal::Unavailable(ShareTrouble::Missing) => unopened(share(), Errno::NOENT.raw_os_error()),
+            GetRefusal::Unavailable(ShareTrouble::NotReadable) => unopened(share(), Errno::ACCESS.raw_os_error()),
+            GetRefusal::Unavailable(_) => Fault::DestinationGone,
+            GetRefusal::Path(_, errno) => unopened(self.folder(), errno),
+            _ => Fault::NoLongerShared { by: Side::Here },
         }
     }
 }

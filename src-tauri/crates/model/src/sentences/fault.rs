@@ -8,7 +8,7 @@ use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
 use crate::fault::errno::{EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, ELOOP, ENETUNREACH};
-use crate::fault::errno::{EOPNOTSUPP, EPIPE, ETIMEDOUT};
+use crate::fault::errno::{ENAMETOOLONG, EOPNOTSUPP, EPIPE, ETIMEDOUT};
 use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, Remedy, Shortage, StoreTrouble};
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side};
@@ -41,6 +41,7 @@ impl Fault {
                 let next = match source.errno {
                     Some(ELOOP) => PATH_THERE_LINK,
                     Some(EOPNOTSUPP) => PATH_THERE_KERNEL,
+                    Some(ENAMETOOLONG) => PATH_NAME_TOO_LONG,
                     _ => PATH_THERE,
                 };
                 failed(PATH_THERE, path, *operation, source).and_next(next)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use ringway_engine::{Engine, NoteOutage, NoteRequest, NoteWaits};
-use ringway_model::{AuthError, Device, Direction, Fault, NotANote, NoteText, sentences};
+use ringway_model::{AuthError, Device, Direction, Fault, NotANote, NoteText, Side, sentences};
 use tokio::sync::oneshot;
 
 use super::contact::{Contact, Next};
@@ -16,7 +16,7 @@ use crate::interrupt::Interrupts;
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{bytes, for_terminal};
-use crate::words;
+use crate::words::{self, Words};
 
 /// Reads a note and sends it.
 pub(super) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
@@ -71,6 +71,14 @@ pub(super) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
             Next::Over(exit) => return Ok(exit),
             Next::Settled => {}
         }
+        if let (Err(Fault::Unreachable { source, .. }), [typed]) = (&sent, &args.words[..])
+            && source.errno.is_none()
+            && Path::new(typed).is_dir()
+        {
+            let what = format!("{} is a folder here, and no device has that name.", for_terminal(typed));
+            let refusal = Refusal::usage(what).advise("Send it without --text: ringway send FOLDER TARGET.");
+            return Err(refusal.into());
+        }
         return Ok(conclude(&sent, &text, &label, &out));
     }
 }
@@ -84,11 +92,29 @@ fn conclude(sent: &Result<Device, Fault>, text: &NoteText, label: &str, out: &Ou
             Exit::All
         }
         Err(fault) => {
-            let words = words::error_of(fault, Direction::Sending, Some(label));
+            let words = words(fault, label);
             out.event(&json::error(fault, &words));
             out.fault(&words);
             fault.into()
         }
+    }
+}
+
+/// Why a note is not known to be there. What a transfer keeps or resumes is not said of it.
+fn words(fault: &Fault, label: &str) -> Words {
+    match fault {
+        Fault::ConnectionLost(source) => {
+            words::error_of(&Fault::AnswerLost(source.clone()), Direction::Sending, Some(label))
+                .and("The note may have arrived.")
+        }
+        Fault::FailedThere => Words::new(
+            format!("{} could not keep the note.", for_terminal(label)),
+            "Fix the cause shown there, then send the note again.",
+        ),
+        Fault::Cancelled { by: Side::There, .. } => {
+            Words::new(format!("{} ended the connection.", for_terminal(label)), "Send the note again.")
+        }
+        fault => words::error_of(fault, Direction::Sending, Some(label)),
     }
 }
 
@@ -125,9 +151,17 @@ async fn read(out: &Output, interrupts: &Interrupts) -> Result<Option<NoteText>>
         let _ = tell.send(read.map(|_| text));
     });
     tokio::select! {
-        text = read => Ok(Some(checked(text.context("standard input")?.context("standard input")?)?)),
+        text = read => match text.context("standard input")? {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(a_folder().into()),
+            text => Ok(Some(checked(text.context("standard input")?)?)),
+        },
         () = interrupts.asked() => Ok(None),
     }
+}
+
+fn a_folder() -> Refusal {
+    Refusal::usage("Standard input is a folder, and a note is text.")
+        .advise("Send the folder itself: ringway send FOLDER TARGET.")
 }
 
 fn checked(text: Vec<u8>) -> Result<NoteText, Refusal> {

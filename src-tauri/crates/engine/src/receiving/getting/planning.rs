@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_link::session::Session;
-use ringway_model::{AuthError, Counts, Fault, Planned};
+use ringway_model::{AuthError, Counts, Failure, FailureReason, Fault, Planned, Side};
 use ringway_wire::control::{Answer, Cancel, NoAnswer, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Refusal};
 use ringway_wire::limits::PAGES_AHEAD_MAX;
 use ringway_wire::session::{Event, QuestionNumber};
@@ -138,7 +138,13 @@ fn tell(entries: Vec<PlannedEntry>, planned: &PlannedFn, transfer: &Transfer) {
                 };
                 planned(what, Path::new(&OsString::from_vec(path)));
             }
-            PlannedEntry::Fails(failed) => transfer.figures().fail(decode_failure(failed)),
+            PlannedEntry::Fails(failed) => {
+                let failure = decode_failure(failed);
+                // Such a name is refused by the end that receives it, which is this one.
+                let is_ours = failure.reason == FailureReason::OwnFolder;
+                let side = if is_ours { Side::Here } else { failure.side };
+                transfer.figures().fail(Failure { side, ..failure });
+            }
         }
     }
 }

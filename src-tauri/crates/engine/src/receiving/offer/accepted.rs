@@ -78,23 +78,21 @@ impl Accepted {
         &self.taking.transfer
     }
 
-    /// Makes ready for a session: the destination, and the door for its lanes. Where that fails the
+    /// Makes ready for a session: the door for its lanes, and the destination. Where that fails the
     /// sender is told, once the session is closed.
     pub(super) async fn open(&self, visitor: Visitor) -> Result<Opened, (Fault, Session)> {
         let Visitor { mut session, tickets, device, offer, .. } = visitor;
+        let (listeners, key) = (&self.listening.listeners, (device.id, offer.transfer));
+        let Some((door, admitted)) = listeners.open_door(key, tickets, Taking::lanes_max(&offer)) else {
+            session.machine.decline(DeclineReason::Busy);
+            return Err((Fault::Invalid(Invalid::Running), session));
+        };
         let prepared = match self.taking.prepare(&offer).await {
             Ok(prepared) => prepared,
             Err((error, why)) => {
                 why.tell(&mut session);
                 return Err((error, session));
             }
-        };
-        let (listeners, key) = (&self.listening.listeners, (device.id, offer.transfer));
-        let Some((door, admitted)) = listeners.open_door(key, tickets, Taking::lanes_max(&offer)) else {
-            // Nothing was written yet, but earlier attempts may have left something.
-            self.taking.leave(prepared.incoming, |incoming| drop(incoming.keep())).await;
-            session.machine.decline(DeclineReason::Busy);
-            return Err((Fault::Invalid(Invalid::Running), session));
         };
         Ok(Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Door(door)) })
     }

@@ -184,8 +184,10 @@ impl AttributePolicy {
         if let Some(Inheritance { group, .. }) = inherits
             && !self.keep_owner
         {
-            let gid = group.unwrap_or_else(|| rustix::process::getegid().as_raw());
-            let _ = disk.set_group(fd, gid);
+            let own = rustix::process::getegid().as_raw();
+            if disk.set_group(fd, group.unwrap_or(own)).is_err() {
+                let _ = disk.set_group(fd, own);
+            }
         }
         let list = inherits.and_then(|inherits| inherits.list.as_deref()).filter(|_| !self.keep_acls);
         let is_changed = inherits.is_some() || (self.keep_acls && self.passes_list);

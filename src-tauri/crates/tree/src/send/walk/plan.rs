@@ -10,6 +10,7 @@ use ringway_model::{Counts, Failure, FailureReason, Fault, Operation, Planned, S
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 
+use crate::filesystem::own_names::reads_as_own;
 use crate::filesystem::selection::Filter;
 use crate::send::links::{Links, Seen};
 use crate::send::queue::{Cancelled, FolderPath, bytes_of};
@@ -18,9 +19,9 @@ use crate::send::walk::roots::Root;
 use crate::send::walk::{Finds, Scope, Walk, roots};
 use crate::send::{reason, shown_path};
 
-/// Tells each entry that would be sent, by its path in the transfer, and each that would fail.
-/// Nothing is compared with what a receiver has. Ends early, with what was counted so far, once
-/// `is_over` says so.
+/// Tells each entry that would be sent, by its path in the transfer, and each that would fail, here
+/// or at any receiver. Nothing is compared with what a receiver has. Ends early, with what was
+/// counted so far, once `is_over` says so.
 ///
 /// # Errors
 /// A source cannot be opened, or the sources cannot be sent together.
@@ -90,12 +91,36 @@ struct Planning<'a, T, F, O> {
 impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Planning<'_, T, F, O> {
     fn tell(&mut self, what: Planned, folder: &[u8], name: &[u8]) -> Result<(), Cancelled> {
         (self.tell)(what, Path::new(OsStr::from_bytes(&shown_path(folder, name))));
+        self.goes_on()
+    }
+
+    /// Whether an entry has a name of Ringway's own on its way, which every receiver refuses. Then
+    /// it has failed.
+    fn is_refused(&self, folder: &[u8], name: &[u8]) -> bool {
+        let is_own = folder.split(|byte| *byte == b'/').chain([name]).any(reads_as_own);
+        if is_own {
+            self.fail(folder, name, (Side::There, Operation::Create, FailureReason::OwnFolder));
+        }
+        is_own
+    }
+
+    fn fail(&self, folder: &[u8], name: &[u8], (side, operation, reason): (Side, Operation, FailureReason)) {
+        let path = PathBuf::from(OsStr::from_bytes(&shown_path(folder, name)));
+        let mut failing = self.failing.lock();
+        failing.failed += 1;
+        (failing.fail)(Failure { path: path.into(), side, operation, reason });
+    }
+
+    fn goes_on(&self) -> Result<(), Cancelled> {
         if (self.is_over)() { Err(Cancelled) } else { Ok(()) }
     }
 }
 
 impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Finds for Planning<'_, T, F, O> {
     fn folder(&mut self, path: &FolderPath, _: &Metadata, _: Option<&Arc<Dir>>) -> Result<(), Cancelled> {
+        if self.is_refused(path, b"") {
+            return self.goes_on();
+        }
         self.counts.folders += 1;
         self.tell(Planned::Folder, path, b"")
     }
@@ -103,7 +128,10 @@ impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Finds for Pla
     fn file(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
         if let Err(error) = dir.open_read(name) {
             self.failed(path, name, Operation::Open, reason(&error));
-            return if self.is_over() { Err(Cancelled) } else { Ok(()) };
+            return self.goes_on();
+        }
+        if self.is_refused(path, name) {
+            return self.goes_on();
         }
         match self.links.see(metadata, || dir.birth(name)) {
             Seen::Again { .. } => {
@@ -119,20 +147,20 @@ impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Finds for Pla
     }
 
     fn symlink(&mut self, path: &FolderPath, name: &[u8], _: &[u8], _: &Metadata) -> Result<(), Cancelled> {
+        if self.is_refused(path, name) {
+            return self.goes_on();
+        }
         self.counts.links += 1;
         self.tell(Planned::Link, path, name)
     }
 
     fn left_out(&mut self) -> Result<(), Cancelled> {
         self.counts.excluded += 1;
-        if self.is_over() { Err(Cancelled) } else { Ok(()) }
+        self.goes_on()
     }
 
     fn failed(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
-        let path = PathBuf::from(OsStr::from_bytes(&shown_path(folder, name)));
-        let mut failing = self.failing.lock();
-        failing.failed += 1;
-        (failing.fail)(Failure { path: path.into(), side: Side::Here, operation, reason });
+        self.fail(folder, name, (Side::Here, operation, reason));
     }
 
     fn let_go(&mut self) -> Result<(), Cancelled> {
