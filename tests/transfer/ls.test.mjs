@@ -205,10 +205,17 @@ test("a listing that was stopped for too long, or whose other end was killed, sa
   assert.match(end.said, /The connection to far was lost before it had answered/);
 });
 
-test("more listings than a device may have at once are told to try again", { timeout: 90_000 }, async (t) => {
+test("a listing beyond those that a device answers at once waits for its turn", { timeout: 120_000 }, async (t) => {
   const { near, runs, at } = await friends(t);
   fill(runs);
-  for (let held = 0; held < 3; held++) unread(t, near, [at]);
+  const held = Array.from({ length: 3 }, () => unread(t, near, [at]));
   await after(1_500);
-  await refused(near, at, EXIT.failed, "answer_busy", /far answers too many questions at once, or has too many connections\./);
+  const waits = near.start(["ls", "-d", at]);
+  t.after(() => waits.kill());
+  await eventually("a listing that waits", () => {
+    assert.equal(waits.status, undefined, waits.said());
+    return /far is busy\. Trying again in 1 s\./.test(waits.stderr);
+  });
+  held.forEach(({ child }) => child.kill("SIGKILL"));
+  assert.equal(await waits.exit(), EXIT.all, waits.said());
 });

@@ -146,6 +146,24 @@ test("the longest note arrives, a device that is refused sends none, and a note 
   assert.deepEqual(await asked(far, ["notes"]), [], "they go with their device");
 });
 
+test("a note that waits for its turn and is then declined says why it was declined", async (t) => {
+  const { inbox, near, far } = strangers(t);
+  const receiving = await receiver(t, far, inbox, { once: false });
+  const first = await note(near, "first", receiving.target);
+  assert.equal(first.status, EXIT.all, first.said());
+  const all = Array.from({ length: 30 }, (_, at) => near.start(["send", "--text", receiving.target, "--retry", "300s"], { input: `note ${at}` }));
+  t.after(() => all.forEach((one) => one.kill()));
+  await eventually("a note that waits", () => all.some(({ stdout }) => /takes no more notes for now/.test(stdout)));
+  await asked(far, ["devices", "rule", "near", "--refuse"]);
+  const ended = await Promise.all(all.map(async (one) => [await one.exit(), one.said()]));
+  const declined = ended.filter(([status]) => status !== EXIT.all);
+  assert.ok(declined.length > 0);
+  for (const [status, said] of declined) {
+    assert.equal(status, EXIT.declined, said);
+    assert.match(said, /far declined the offer\. A person or a rule there refused it\.\n$/);
+  }
+});
+
 test("the service keeps notes, its log and status have no text of them, and clearing the history deletes what was read", async (t) => {
   const { base, inbox, near, far } = strangers(t);
   const target = `127.0.0.1:${await freePort()}`;

@@ -301,6 +301,8 @@ fn open(path: &Path) -> Result<Opened, Fault> {
     let open = || -> rusqlite::Result<Connection> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY_MAX)?;
+        // Nothing that was deleted, such as the text of a note, stays in the file.
+        connection.pragma_update(None, "secure_delete", true)?;
         connection.execute_batch(SCHEMA)?;
         connection.execute_batch(past::schema::SCHEMA)?;
         past::schema::upgrade(&connection)?;

@@ -1,10 +1,12 @@
 //! `ringway ls`: what another device shares, and what is in it, printed as it arrives.
 use std::fmt::Write;
+use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Browsed, Browser, Engine, Listed, PathInShare, Reference, Unread};
 use ringway_model::{Direction, EntryKind, EntryThere, Fault, Operation, PathText, ShareThere, sentences};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
 
 use crate::args::LsArgs;
 use crate::exit::{Exit, Refusal};
@@ -17,6 +19,9 @@ use crate::words;
 /// Pages that wait to be printed, beside the one that is printed: what the other device sends
 /// meanwhile waits in the session, which asks for no more.
 const PRINTING_MAX: usize = 1;
+
+/// The pauses before a device that is too busy to answer is asked again.
+const BUSY_WAITS: [Duration; 6] = [1, 2, 4, 8, 15, 30].map(Duration::from_secs);
 
 /// Lists, until a signal asks for the end: nothing has to be put in order then.
 pub(crate) async fn run(engine: &Engine, args: LsArgs, interrupts: &Interrupts) -> Result<Exit> {
@@ -31,14 +36,22 @@ async fn list(engine: &Engine, args: LsArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let Reference { device, inside } = Reference::parse(&args.what)?;
     let target = engine.resolve(&device).map_err(unknown)?;
-    let mut browser = engine.browse(&target).await.map_err(unknown)?;
-    let listed = match &inside {
-        None => shares(&mut browser, &out).await,
-        Some(inside) => entries(&mut browser, inside, &args, &out).await,
-    };
-    let name = browser.device().name.clone();
-    browser.close().await;
-    listed.map_err(|error| about(error, Some(&name)))
+    let mut waits = BUSY_WAITS.into_iter();
+    loop {
+        let mut browser = engine.browse(&target).await.map_err(unknown)?;
+        let listed = match &inside {
+            None => shares(&mut browser, &out).await,
+            Some(inside) => entries(&mut browser, inside, &args, &out).await,
+        };
+        let name = browser.device().name.clone();
+        browser.close().await;
+        // Who is too busy to answer has not answered at all, so nothing was printed.
+        let is_busy = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(Fault::AnswerBusy));
+        let wait = listed.as_ref().err().filter(|error| is_busy(error)).and_then(|_| waits.next());
+        let Some(wait) = wait else { return listed.map_err(|error| about(error, Some(&name))) };
+        out.warn(format_args!("{} is busy. Trying again in {} s.", for_terminal(&name), wait.as_secs()));
+        sleep(wait).await;
+    }
 }
 
 /// What to do about a target that is none, in the words of this command.

@@ -70,10 +70,12 @@ pub(crate) async fn run(
             }
             error => match outage(error).filter(|_| sending.was_said) {
                 Some(outage) => (NoteOutage::Outage(outage), tries.next(Instant::now(), jitter)),
-                None => return Err(lost.unwrap_or(error.clone())),
+                // It is no interruption, so no earlier one explains it.
+                None => return Err(error),
             },
         };
-        // The reported reason is what interrupted it, not what the last attempt met.
+        // Where time runs out, the reported reason is what interrupted it, not what the last attempt
+        // met.
         let first = lost.take().unwrap_or(error);
         let Some(next) = next else { return Err(first) };
         lost = Some(first);

@@ -205,6 +205,20 @@ mod tests {
     }
 
     #[test]
+    fn deleted_text_is_in_no_file() {
+        let (folder, store) = store();
+        let secret = text("the door opens with 8a1f\n");
+        store.keep_note((LAB, store.pairing(LAB).unwrap()), id(1), &secret).unwrap();
+        let is_there = || {
+            let files = std::fs::read_dir(folder.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()));
+            files.map(Result::unwrap).any(|bytes| bytes.windows(4).any(|at| at == b"8a1f"))
+        };
+        assert!(is_there());
+        assert!(store.forget_note(store.notes().unwrap()[0].number).unwrap());
+        assert!(!is_there());
+    }
+
+    #[test]
     fn note_is_kept_exactly_across_a_restart() {
         let (folder, store) = store();
         let hostile = text("\u{0}a\u{202e}\r\nb\x1b[2J ");

@@ -292,10 +292,10 @@ rows! {
         what: "failed verification on {peer} and was removed there: {peer} can get it again, and if that fails too, check that device's disk",
     }
     FAILURE_OWN_FOLDER_HERE: "failure.ownFolder.here" {
-        what: "leads into Ringway's own folders here, which receive no files",
+        what: "is reserved for Ringway's own folders here, which receive no files",
     }
     FAILURE_OWN_FOLDER_THERE: "failure.ownFolder.there" {
-        what: "leads into Ringway's own folders on {peer}, which receive no files",
+        what: "is reserved for Ringway's own folders on {peer}, which receive no files",
     }
     FAILURE_DOT_NAME_HERE: "failure.dotName.here" {
         what: "begins with a dot, which a home folder here does not accept",

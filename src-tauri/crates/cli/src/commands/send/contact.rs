@@ -60,8 +60,7 @@ impl<'a> Contact<'a> {
             Some(AuthError::PairingBusy { wait_ms }) if self.busy < BUSY_RETRIES_MAX => {
                 self.busy += 1;
                 let wait = Duration::from_millis(*wait_ms).min(BUSY_WAIT_MAX);
-                self.out
-                    .say(format_args!("The receiver is busy pairing; trying again in {} s.", wait.as_secs().max(1)));
+                self.out.say(format_args!("The receiver is busy; trying again in {} s.", wait.as_secs().max(1)));
                 tokio::select! {
                     () = tokio::time::sleep(wait) => Next::Again,
                     () = self.interrupts.asked() => Next::Over(self.interrupts.exit()),

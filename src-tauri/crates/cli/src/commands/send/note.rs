@@ -109,7 +109,7 @@ fn words(fault: &Fault, label: &str) -> Words {
         }
         Fault::FailedThere => Words::new(
             format!("{} could not keep the note.", for_terminal(label)),
-            "Fix the cause shown there, then send the note again.",
+            "`ringway doctor` there says whether its disk is full or cannot be written to. Then send the note again.",
         ),
         Fault::Cancelled { by: Side::There, .. } => {
             Words::new(format!("{} ended the connection.", for_terminal(label)), "Send the note again.")
