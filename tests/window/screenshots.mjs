@@ -1,5 +1,6 @@
 // `npm run screenshots`: every view at three widths, in both themes and every language, as pictures
-// in tests/.out/screenshots, for people to look at. RINGWAY_SCENES names some: fresh,first,used.
+// in tests/.out/screenshots, for people to look at. RINGWAY_SCENES names some:
+// fresh,first,used,notes,shares.
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -18,7 +19,7 @@ const SIZES = [
   [800, 700],
   [1440, 900],
 ];
-const wanted = process.env.RINGWAY_SCENES?.split(",") ?? ["fresh", "first", "used"];
+const wanted = process.env.RINGWAY_SCENES?.split(",") ?? ["fresh", "first", "used", "notes", "shares"];
 
 for (const [theme, name] of inside ? Object.entries(THEMES) : []) {
   for (const language of LANGUAGES) {

@@ -1,13 +1,16 @@
 // The states of a window that golden pictures and screenshots show, in any of its languages.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Device } from "../../setup/devices.mjs";
-import { ROOT } from "../../setup/process.mjs";
-import { EXIT, ends, receiver, sender } from "../../transfer/harness.mjs";
+import { Device, freePort } from "../../setup/devices.mjs";
+import { WINDOW } from "../../setup/build.mjs";
+import { ROOT, capture } from "../../setup/process.mjs";
+import { CODE, EXIT, asked, ends, receiver, sender } from "../../transfer/harness.mjs";
 import { WELCOME, configOf, folder, newDevice, openWindow, windowDevice } from "./device.mjs";
-import { button, field, line, showing } from "./webdriver.mjs";
+import { copyTextElsewhere } from "./drag.mjs";
+import { focus, press } from "./keyboard.mjs";
+import { KEYS, button, eventually, exactly, field, line, showing, windowId } from "./webdriver.mjs";
 
 /** The window's own storage has the chosen language under this name. */
 const CHOSEN_LANGUAGE = "language";
@@ -142,4 +145,99 @@ export async function used(t, { env, language = "en" }, each) {
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   await page.wait(line("renders", says["state.received"]));
   await each(page, "inbox-arrived");
+}
+
+const ADDRESS = "https://lab.example/runs/2026-11-22/report?format=html&section=results";
+const STEPS = `Before the next run:
+1. Mount the scratch disk below /srv/scratch.
+2. module load cuda/12.4 && nvidia-smi
+3. sbatch --gres=gpu:2 --time=04:00:00 train.sh
+
+The password is where it always is.
+`;
+
+/** Notes that have arrived, one of them opened, and one that is to be sent. */
+export async function notes(t, { env, language = "en" }, each) {
+  const says = catalogue(language);
+  const base = folder();
+  const [device, lab] = [await laptop(base), new Device(base, "lab-ws")];
+  const receiving = await receiver(t, lab, folder(), { once: false });
+  const paired = await device.run(["pair", receiving.target, "--code-file", device.codeFile(CODE)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  const page = await openWindow(t, device, env);
+  await speaks(page, language, "//h1");
+  await show(page, says, "inbox");
+  for (const text of ["Coffee at four?", STEPS, ADDRESS]) {
+    const sent = await lab.run(["send", "--text", device.target], { input: text });
+    assert.equal(sent.status, EXIT.all, sent.said());
+  }
+  await page.wait("//*[@data-note][3]");
+  await page.click("(//*[@data-note]//button[@aria-expanded])[2]");
+  await page.wait("//*[@data-note-text]");
+  await eventually("it to be read", async () => (await asked(device, ["notes"])).filter(({ is_read: read }) => read).length === 1);
+  await each(page, "inbox-notes");
+  await show(page, says, "send");
+  const source = await copyTextElsewhere(t, STEPS);
+  focus(await windowId(page.env));
+  press("ctrl+v");
+  await page.wait("//*[@data-note-draft]");
+  source.kill();
+  await page.click('//main//button[@data-card][.//strong[contains(., "lab-ws")]]');
+  await each(page, "send-note");
+}
+
+/** What a device shares, what was got from it, a drop box there and one here. */
+export async function shares(t, { env, language = "en" }, each) {
+  const says = catalogue(language);
+  const base = folder();
+  const [device, lab] = [await laptop(base), new Device(base, "lab-ws")];
+  const [runs, incoming, photos, inbox] = ["runs", "incoming", "photos", "inbox there"].map((name) => tree(base, name, 1_000));
+  for (const [name, bytes] of [["2026-11-21", 4_200_000], ["2026-11-22", 12_000_000], ["calibration of the second detector", 900]]) tree(runs, name, bytes);
+  const at = new Date("2026-11-22T11:26:00Z");
+  for (const [name, bytes] of [["index.csv", 48_000], ["readme.txt", 700]]) writeFileSync(join(runs, name), Buffer.alloc(bytes));
+  for (const name of ["2026-11-21", "2026-11-22", "calibration of the second detector", "data", "index.csv", "readme.txt"]) utimesSync(join(runs, name), at, at);
+  const target = `127.0.0.1:${await freePort()}`;
+  const serving = lab.start(["serve", inbox, "--listen", target, "--no-announce", "--json"]);
+  t.after(() => serving.kill());
+  await serving.event("listening");
+  await eventually("the socket", () => existsSync(join(lab.env.XDG_RUNTIME_DIR, "ringway/control.sock")));
+  const [{ code }] = await asked(lab, ["code"]);
+  const paired = await device.run(["pair", target, "--code-file", device.codeFile(code)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  await asked(lab, ["share", "add", runs, "--name", "runs", "--with-all"]);
+  await asked(lab, ["share", "add", incoming, "--name", "incoming", "--with-all", "--drop"]);
+  await asked(device, ["share", "add", photos, "--with-all", "--drop"]);
+
+  const page = await openWindow(t, device, env);
+  await speaks(page, language, "//h1");
+  await show(page, says, "devices");
+  await page.click(`//main//button[@aria-label = "${says["browse.openNamed"].replace("{name}", "lab-ws")}"]`);
+  await page.wait("//main//li/button[contains(., 'incoming')]");
+  await each(page, "browse-shares");
+  await page.click("//main//li/button[contains(., 'runs')]");
+  await page.click('//*[@role = "row"][@data-name = "2026-11-22"]//*[@data-ticks]');
+  await each(page, "browse-folder");
+  await page.click(exactly(says["browse.get"]));
+  await page.click(line("2026-11-22", says["state.received"]));
+  await each(page, "browse-got");
+  await show(page, says, "activity");
+  await page.click(line("2026-11-22", says["state.received"]));
+  await each(page, "activity-got");
+  await show(page, says, "settings");
+  await page.click('//*[@data-share = "photos"]//button[@aria-expanded]');
+  await page.fill('//*[@data-share = "photos"]//input[@name = "drop-size"]', "2");
+  await page.keys(KEYS.enter);
+  await each(page, "settings-share");
+  await show(page, says, "devices");
+  await page.click("//li[@data-device]//button[@aria-expanded]");
+  await each(page, "devices-shares");
+  await show(page, says, "send");
+  // What is chosen comes from another program, as in a window that is open.
+  await page.click('//main//*[@data-card][contains(., "lab-ws")]');
+  const opened = capture(WINDOW, [join(base, "photos")], { env: { ...process.env, ...page.env } });
+  assert.equal(opened.status, 0, opened.err);
+  await page.click(button(says["send.options"]));
+  await page.click('//main//select[@name = "folder-there"]/option[. = "incoming"]');
+  await page.fill(field("folder-below"), "2026/november");
+  await each(page, "send-folder-there");
 }
