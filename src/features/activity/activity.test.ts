@@ -54,8 +54,8 @@ describe("activity", () => {
     expect(await screen.findByText(t("activity.limitedBy", { what: "the network" }))).toBeVisible();
     const shares = screen.getByRole("list", { name: t("activity.bottlenecks") });
     expect(within(shares).getAllByRole("listitem").map((item) => item.textContent?.trim())).toEqual([
-      "the network 66 %",
-      "writing on lab-ws 33 %",
+      "the network 64 %",
+      "writing on lab-ws 35 %",
     ]);
     const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
     shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), report: { ...report, limited_by: "network" } });
