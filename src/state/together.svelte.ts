@@ -4,7 +4,7 @@ import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
 import type { Transfer } from "./transfers.svelte";
 
 /** Between two drawings of the graph. */
-const GRAPH_EVERY_MS = 250;
+const GRAPH_EVERY_MS = 390;
 
 export class Together {
   /** The graph's points; replaced whole. */

@@ -9,10 +9,13 @@ import { NO_POINTS, RateHistory } from "./rate";
 import { Together } from "./together.svelte";
 
 /**
- * Between two drawings of the graph: it is looked at, not read, and drawing costs the processor
- * that the transfer wants.
+ * Between two changes of the figures, a little less than the time of two snapshots: nobody reads
+ * more of them, and each change costs the processor that the transfer wants.
  */
-const GRAPH_EVERY_MS = 250;
+const FIGURES_EVERY_MS = 190;
+
+/** Between two drawings of the graph, which is looked at and not read. */
+const GRAPH_EVERY_MS = 390;
 
 /**
  * Cards of transfers that have ended: the latest. What ended before is a line of the history, which
@@ -45,6 +48,7 @@ export class Transfer {
    */
   course = $state.raw<Course>({ points: NO_POINTS, average: 0, stretches: [], shares: [], retries: [] });
   #drawnMs = -GRAPH_EVERY_MS;
+  #figuresMs = -FIGURES_EVERY_MS;
   /** It reads back, or is paused while it does. */
   #readsBack = false;
   /** What was counted before reading back began to count anew. */
@@ -81,12 +85,31 @@ export class Transfer {
     return this.status.actions.includes(action);
   }
 
-  apply(update: Update): void {
+  /** Takes in what has changed; false where that is not shown yet. */
+  apply(update: Update): boolean {
+    if (update.is !== "ended" && this.#isTooSoon(update)) {
+      this.#count(update.progress);
+      return false;
+    }
     this.#look(update.progress);
     this.status = update.status;
-    if (update.is !== "ended") return;
+    if (update.is !== "ended") return true;
     this.course = course(update.series);
     this.report = update.report;
+    return true;
+  }
+
+  /** The figures have just changed, and it does the same as then. */
+  #isTooSoon({ progress, status }: Update): boolean {
+    const sinceMs = Math.round(progress.seconds * 1000) - this.#figuresMs;
+    return sinceMs > 0 && sinceMs < FIGURES_EVERY_MS && progress.stage === this.progress.stage && status.state === this.status.state;
+  }
+
+  #count(progress: Progress): void {
+    const ranMs = Math.round(progress.seconds * 1000);
+    this.#rates.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done);
+    this.#limits.add(ranMs, progress.limited_by);
+    this.#retries.add(progress.seconds, progress.reconnected);
   }
 
   #look(progress: Progress, before?: { bytes: number; entries: number }): void {
@@ -96,10 +119,9 @@ export class Transfer {
       this.#copied = { bytes: bytes_moved, entries: entries_done };
     }
     this.#readsBack = readsBack;
+    this.#count(progress);
     const ranMs = Math.round(progress.seconds * 1000);
-    this.#rates.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done);
-    this.#limits.add(ranMs, progress.limited_by);
-    this.#retries.add(progress.seconds, progress.reconnected);
+    this.#figuresMs = ranMs;
     this.progress = progress;
     if (progress.stage !== "ended" && ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = ranMs;
@@ -157,7 +179,7 @@ export class Transfers {
     if (!moving.report) {
       this.together.begin(transfer);
       void this.#ipc.watch(transfer.id, (update) => {
-        transfer.apply(update);
+        if (!transfer.apply(update)) return;
         this.together.follow(transfer);
         this.onUpdate(transfer);
         if (transfer.report) {

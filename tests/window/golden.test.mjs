@@ -9,7 +9,7 @@ import { OUT, onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { KEPT, incomparable, isBlank, looksAsKept } from "./lib/golden.mjs";
 import { THEMES } from "./lib/looks.mjs";
-import { first, fresh, scrollBack, scrollOn, used } from "./lib/scenes.mjs";
+import { first, fresh, notes, scrollBack, scrollOn, used } from "./lib/scenes.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const why = inside ? incomparable() : "";
@@ -52,4 +52,7 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   test(`the first run in ${theme} looks as it is kept`, (t) => first(t, { env }, kept(false)));
 
   test(`a window in use in ${theme} looks as it is kept`, (t) => used(t, { env }, kept(false)));
+
+  const inInbox = async (page, what) => what === "inbox-notes" && kept(false)(page, what);
+  test(`notes in ${theme} look as they are kept`, (t) => notes(t, { env }, inInbox));
 }
