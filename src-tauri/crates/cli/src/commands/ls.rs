@@ -20,8 +20,8 @@ use crate::words;
 /// meanwhile waits in the session, which asks for no more.
 const PRINTING_MAX: usize = 1;
 
-/// The pauses before a device that is too busy to answer is asked again.
-const BUSY_WAITS: [Duration; 6] = [1, 2, 4, 8, 15, 30].map(Duration::from_secs);
+/// The pauses before a device that is too busy to answer is asked again, in seconds.
+const BUSY_WAITS: [u64; 6] = [1, 2, 4, 8, 15, 30];
 
 /// Lists, until a signal asks for the end: nothing has to be put in order then.
 pub(crate) async fn run(engine: &Engine, args: LsArgs, interrupts: &Interrupts) -> Result<Exit> {
@@ -49,8 +49,8 @@ async fn list(engine: &Engine, args: LsArgs) -> Result<Exit> {
         let is_busy = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(Fault::AnswerBusy));
         let wait = listed.as_ref().err().filter(|error| is_busy(error)).and_then(|_| waits.next());
         let Some(wait) = wait else { return listed.map_err(|error| about(error, Some(&name))) };
-        out.warn(format_args!("{} is busy. Trying again in {} s.", for_terminal(&name), wait.as_secs()));
-        sleep(wait).await;
+        out.warn(format_args!("{} is busy. Trying again in {} s.", for_terminal(&name), wait));
+        sleep(Duration::from_secs(wait)).await;
     }
 }
 

@@ -198,8 +198,8 @@ fn kept(
         OnExisting::Keep => Ok(Some(Kept { as_copy: false, is_same })),
         _ if !may_go => Err(EntryError::TargetIs(FailureReason::InTheWay)),
         _ if one => Err(EntryError::TargetIs(FailureReason::SameFile)),
-        // As with cp, a file as old as its source becomes a name of the copy, whichever name was met
-        // first.
+        // As with cp, a file as old as its source becomes a name of the copy, whichever name was
+        // met first.
         OnExisting::Update if by == By::Linking && is_same => Ok(None),
         // An entry that is kept because it is newer stands for the copy, as with cp.
         OnExisting::Update if !is_cut && as_kept_by(there, from.mtime) <= nanos(there.mtime) => {

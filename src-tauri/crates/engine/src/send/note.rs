@@ -74,8 +74,8 @@ pub(crate) async fn run(
                 None => return Err(error),
             },
         };
-        // Where time runs out, the reported reason is what interrupted it, not what the last attempt
-        // met.
+        // Where time runs out, the reported reason is what interrupted it, not what the last
+        // attempt met.
         let first = lost.take().unwrap_or(error);
         let Some(next) = next else { return Err(first) };
         lost = Some(first);
