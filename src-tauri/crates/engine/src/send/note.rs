@@ -71,7 +71,7 @@ pub(crate) async fn run(
             error => match outage(error).filter(|_| sending.was_said) {
                 Some(outage) => (NoteOutage::Outage(outage), tries.next(Instant::now(), jitter)),
                 // It is no interruption, so no earlier one explains it.
-                None => return Err(error),
+                None => return Err(error.clone()),
             },
         };
         // Where time runs out, the reported reason is what interrupted it, not what the last

@@ -22,7 +22,7 @@ pub(super) const UNANSWERED: &str = r#"{"outcome":"failed","error":{"code":"unan
 
 /// Bytes of JSON that say how a transfer ended. A path of the longest kind takes about 37 kB when
 /// each of its bytes is escaped and repeated in hexadecimal.
-const ENDING_LEN_MAX: usize = 64 * 1024;
+pub(super) const ENDING_LEN_MAX: usize = 64 * 1024;
 
 /// The columns that [`remembered`] reads.
 pub(super) const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, \
@@ -108,7 +108,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, record: &Record, ended: &End
 }
 
 /// How a transfer ended, as it is kept: bounded, whatever names and texts the fault has.
-fn ending_text(outcome: &Outcome) -> String {
+pub(super) fn ending_text(outcome: &Outcome) -> String {
     let mut kept = outcome.clone();
     if let Outcome::Failed(Fault::NotPublished { published, .. }) = &mut kept {
         published.clear();

@@ -1,15 +1,13 @@
 //! What has ended, written and read back.
-use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, FailureReason, Offer, Operation, PathText, Pattern, Proven,
-    Report, Selection, SeriesPoint, Side, Source,
+    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, FailureReason, Offer, Operation, Pattern, Proven, Report,
+    Selection, SeriesPoint, Side, Source,
 };
-use ringway_tree::filesystem::selection;
-use rusqlite::Connection;
 
+use super::row::{ENDING_LEN_MAX, ending_text};
 use super::*;
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
