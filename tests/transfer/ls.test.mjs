@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { CODE, EXIT, asked, isRoot, oddTree, receiver, strangers } from "./harness.mjs";
+import { CODE, EXIT, asked, eventually, isRoot, oddTree, receiver, strangers } from "./harness.mjs";
 import { capture } from "../setup/process.mjs";
 
 /** `near` may read the folder `runs` of `far`, which serves. */
