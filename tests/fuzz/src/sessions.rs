@@ -216,11 +216,10 @@ impl SenderSeen {
             4 if self.gets => {
                 machine.receipt(Receipt { there: counts(), failed: self.named, ..Receipt::default() });
             }
-            2 if self.gets && choice & 0xe0 == 0xc0 => {
-                if machine.may_ask() {
-                    self.browses = machine.ask(question()).or(self.browses);
-                }
+            2 if self.gets && choice & 0xe0 == 0xc0 && machine.may_ask() => {
+                self.browses = machine.ask(question()).or(self.browses);
             }
+            2 if self.gets && choice & 0xe0 == 0xc0 => {}
             0 if self.browses.is_some() => {}
             2 if self.authenticated
                 && !self.asked
