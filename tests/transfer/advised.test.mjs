@@ -33,7 +33,7 @@ test("every recommended command is followed by a situation or a test, or has a r
 });
 
 test("the tests that follow recommendations elsewhere exist", () => {
-  for (const { file, test: title } of ELSEWHERE) assert.ok(["test", "driven"].some((by) => text(file).includes(`${by}("${title}"`)), `${file}: ${title}`);
+  for (const { file, test: title } of ELSEWHERE) assert.ok(["test", "driven", "mounting"].some((by) => text(file).includes(`${by}("${title}"`)), `${file}: ${title}`);
   for (const { as } of IN_THE_WINDOW) assert.ok(SITUATIONS.some(({ title }) => title === as), as);
 });
 

@@ -1,12 +1,13 @@
 // Notes: `ringway send --text`, `ringway recv` and `ringway notes`, between two real processes.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { freePort } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
 import { CODE, EXIT, asked, eventually, harmfulNetwork, receiver, sender, strangers } from "./harness.mjs";
+import { mounting } from "./mounts.mjs";
 
 const LEN_MAX = 65_536;
 /** What misleads, moves a cursor, or looks like markup or a question of Ringway's. */
@@ -76,7 +77,7 @@ test("what is no note is refused before anybody is dialled", async (t) => {
 });
 
 test("a folder is no note, and no target", async (t) => {
-  const { base, near } = strangers(t);
+  const { base, inbox, near, far } = strangers(t);
   const nobody = `127.0.0.1:${await freePort()}`;
   mkdirSync(join(base, "no.such.device.invalid"));
   const sh = (line) => capture("sh", ["-c", line], { cwd: base, env: { ...near.env, PATH: `${dirname(RINGWAY)}:${process.env.PATH}` } });
@@ -85,7 +86,30 @@ test("a folder is no note, and no target", async (t) => {
   assert.match(read.err, /Standard input is a folder, and a note is text\.\s+Send the folder itself: ringway send FOLDER TARGET\./);
   const named = sh("echo hi | ringway send --text no.such.device.invalid --retry no");
   assert.equal(named.status, EXIT.usage, named.err);
-  assert.match(named.err, /no\.such\.device\.invalid is a folder here, and no device has that name\./);
+  assert.match(named.err, /no\.such\.device\.invalid is a folder here, and no device has that name\.\s+Send it without --text: ringway send FOLDER TARGET\./);
+  writeFileSync(join(base, "no.such.device.invalid/file"), "content");
+  const receiving = await receiver(t, far, inbox);
+  const sent = sh(`ringway send no.such.device.invalid ${receiving.target} --code-file ${near.codeFile(CODE)}`);
+  assert.equal(sent.status, EXIT.all, sent.err);
+  assert.equal(readFileSync(join(inbox, "no.such.device.invalid/file"), "utf8"), "content");
+});
+
+mounting("doctor says why a device cannot keep a note, which arrives once there is room", async (t, { mount }) => {
+  const { inbox, near, far } = strangers(t);
+  const data = far.env.XDG_DATA_HOME;
+  if (!mount(data, "-t", "tmpfs", "-o", "size=1m", "tmpfs")) return t.skip("mounting takes root");
+  const receiving = await receiver(t, far, inbox, { once: false });
+  assert.equal((await note(near, "first", receiving.target)).status, EXIT.all);
+  const filler = join(data, "filler");
+  assert.notEqual(capture("dd", ["if=/dev/zero", `of=${filler}`, "bs=1k"]).status, 0, "the disk is full");
+  const long = "n".repeat(LEN_MAX);
+  const failed = await note(near, long, receiving.target, { code: null });
+  assert.equal(failed.status, EXIT.failed, failed.said());
+  assert.match(failed.stderr, /could not keep the note\.\s+`ringway doctor` there says whether its disk is full/);
+  assert.match((await far.run(["doctor"])).stdout, /^BAD .*ringway\.db: database or disk is full\.$/m);
+  rmSync(filler);
+  const again = await note(near, long, receiving.target, { code: null });
+  assert.equal(again.status, EXIT.all, again.said());
 });
 
 test("a sender that is killed in the middle of a note leaves nothing, and its receiver goes on", async (t) => {
@@ -174,8 +198,10 @@ test("the service keeps notes, its log and status have no text of them, and clea
   const secret = "first line\nthe text of a person";
   const sent = await note(near, secret, target, { code });
   assert.equal(sent.status, EXIT.all, sent.said());
-  const said = readFileSync(log, "utf8");
-  assert.match(said, /note \d+ of near \([-0-9a-f]+\), 31 B/);
+  const said = await eventually("a line about it", () => {
+    const lines = readFileSync(log, "utf8");
+    return /note \d+ of near \([-0-9a-f]+\), 31 B/.test(lines) && lines;
+  });
   assert.ok(!said.includes("first line") && !said.includes("person"));
   const status = await far.run(["status"]);
   assert.match(status.stdout, /Unread notes .*\n.*\n\d+ +near +first line …/);

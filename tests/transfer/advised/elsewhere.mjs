@@ -64,6 +64,16 @@ export const ELSEWHERE = [
     test: "the service keeps notes, its log and status have no text of them, and clearing the history deletes what was read",
   },
   {
+    keys: ["Send it without --text: ringway send FOLDER TARGET.", "Send the folder itself: ringway send FOLDER TARGET."],
+    file: "tests/transfer/notes.test.mjs",
+    test: "a folder is no note, and no target",
+  },
+  {
+    keys: ["`ringway doctor` there says whether its disk is full or cannot be written to. Then send the note again."],
+    file: "tests/transfer/notes.test.mjs",
+    test: "doctor says why a device cannot keep a note, which arrives once there is room",
+  },
+  {
     keys: ["For example: ringway get lab-ws:runs/2026-11-22 ."],
     file: "tests/transfer/get.test.mjs",
     test: "a whole share, its contents, and several paths at once",
