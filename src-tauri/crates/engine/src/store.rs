@@ -41,8 +41,9 @@ pub(crate) use shares::{ShareNumber, SharedFolder, StoredShare};
 
 const FILE_NAME: &str = "ringway.db";
 
-/// How long to wait for another program of this device that writes.
-const BUSY_MAX: Duration = Duration::from_secs(5);
+/// How long to wait for other programs of this device that write. Sixteen that send at once, on a
+/// disk that takes a tenth of a second to synchronise, have kept one waiting for longer than 5 s.
+const BUSY_MAX: Duration = Duration::from_secs(30);
 
 /// What every machine calls itself (RFC 6761 section 6.3, and the /etc/hosts of Debian and Fedora).
 const THIS_HOST: [&str; 5] = ["localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"];
@@ -101,7 +102,7 @@ impl Store {
     /// [`Fault::Store`] with what a write would fail with.
     pub(crate) fn check_writable(&self) -> Result<(), Fault> {
         self.with(|connection| {
-            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let transaction = connection.unchecked_transaction()?;
             let kept: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
             // Opens the rollback journal and fills its first page, which a full or read-only disk
             // refuses.
@@ -137,7 +138,7 @@ impl Store {
     pub(crate) fn pin(&self, id: DeviceId, name: &str, address: &str) -> Result<Device, Fault> {
         self.with(|connection| {
             // One transaction: another program of this device may pair at the same time.
-            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let transaction = connection.unchecked_transaction()?;
             let name = free_name(&transaction, id, name)?;
             transaction.execute(
                 "INSERT INTO device (id, name, paired_at, last_seen, last_address) VALUES (?1, ?2, ?3, ?3, ?4)
@@ -207,7 +208,7 @@ impl Store {
     pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Fault> {
         self.with(|connection| {
             // One transaction: another program may receive from it and record that.
-            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let transaction = connection.unchecked_transaction()?;
             keep_names_alone(&transaction, id)?;
             let removed = transaction.execute("DELETE FROM device WHERE id = ?1", [id.0])?;
             transaction.commit()?;
@@ -224,7 +225,7 @@ impl Store {
         brought: &[(Vec<u8>, Brought)],
     ) -> Result<(), Fault> {
         self.with(|connection| {
-            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let transaction = connection.unchecked_transaction()?;
             if !pairings::is_paired_as(&transaction, id, pairing)? {
                 return Ok(());
             }
@@ -299,8 +300,10 @@ fn open(path: &Path) -> Result<Opened, Fault> {
     let file = private::open_file(&mut options, path).and_then(|file| file.metadata()).map_err(unusable)?;
     let file = (file.dev(), file.ino());
     let open = || -> rusqlite::Result<Connection> {
-        let connection = Connection::open(path)?;
+        let mut connection = Connection::open(path)?;
         connection.busy_timeout(BUSY_MAX)?;
+        // One that reads before it writes would fail at once where another waits for it to end.
+        connection.set_transaction_behavior(TransactionBehavior::Immediate);
         // Nothing that was deleted, such as the text of a note, stays in the file.
         connection.pragma_update(None, "secure_delete", true)?;
         connection.execute_batch(SCHEMA)?;

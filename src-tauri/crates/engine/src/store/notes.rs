@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{DeviceId, Fault, Note, NoteText};
 use ringway_wire::control::NoteId;
-use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
 use super::pairings::{PairingNumber, is_paired_as};
@@ -58,7 +58,7 @@ impl Store {
         text: &NoteText,
     ) -> Result<Kept, Fault> {
         self.with(|connection| {
-            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let transaction = connection.unchecked_transaction()?;
             if !is_paired_as(&transaction, device, pairing)? {
                 return Ok(Kept::Forgotten);
             }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ringway_model::{Consent, DeviceId, DropBox, Fault, Invalid, ShareName, SharedWith};
 use ringway_tree::receive::FolderIdentity;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::pairings::{PairingNumber, is_paired_as};
 use super::{Store, now};
@@ -126,7 +126,7 @@ impl Store {
     ) -> Result<(), Fault> {
         let refused = self.with(|connection| {
             // One transaction: a reader may be forgotten meanwhile.
-            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let transaction = connection.unchecked_transaction()?;
             if let Err(invalid) = put(&transaction, name, shared, (with, drop))? {
                 return Ok(Some(invalid));
             }
