@@ -209,12 +209,11 @@ test("a listing beyond those that a device answers at once waits for its turn", 
   const { near, runs, at } = await friends(t);
   fill(runs);
   const held = Array.from({ length: 3 }, () => unread(t, near, [at]));
-  await after(1_500);
-  const waits = near.start(["ls", "-d", at]);
-  t.after(() => waits.kill());
-  await eventually("a listing that waits", () => {
-    assert.equal(waits.status, undefined, waits.said());
-    return /far is busy\. Trying again in 1 s\./.test(waits.stderr);
+  const waits = await eventually("a listing that waits", async () => {
+    const one = near.start(["ls", "-d", at]);
+    t.after(() => one.kill());
+    while (one.status === undefined && !/far is busy\. Trying again in 1 s\./.test(one.stderr)) await after(50);
+    return one.status === undefined && one;
   });
   held.forEach(({ child }) => child.kill("SIGKILL"));
   assert.equal(await waits.exit(), EXIT.all, waits.said());
