@@ -17,6 +17,9 @@ export interface RatePoints {
   entriesPerSecond: number[];
 }
 
+/** Between two drawings of a graph, which is looked at and not read. */
+export const GRAPH_EVERY_MS = 390;
+
 /** No points yet. */
 export const NO_POINTS: RatePoints = { seconds: [], perSecond: [], entriesPerSecond: [] };
 

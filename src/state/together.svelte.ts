@@ -1,10 +1,7 @@
 // All transfers together: what this machine moves, from when the first of them begins until none
 // runs any more.
-import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
+import { GRAPH_EVERY_MS, NO_POINTS, RateHistory, type RatePoints } from "./rate";
 import type { Transfer } from "./transfers.svelte";
-
-/** Between two drawings of the graph. */
-const GRAPH_EVERY_MS = 390;
 
 export class Together {
   /** The graph's points; replaced whole. */

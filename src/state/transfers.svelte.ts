@@ -5,7 +5,7 @@ import { isGot } from "../get-words";
 import { course, type Course, RetryHistory } from "./course";
 import { LimitHistory } from "./limits";
 import { keyOf } from "./past.svelte";
-import { NO_POINTS, RateHistory } from "./rate";
+import { GRAPH_EVERY_MS, NO_POINTS, RateHistory } from "./rate";
 import { Together } from "./together.svelte";
 
 /**
@@ -13,9 +13,6 @@ import { Together } from "./together.svelte";
  * more of them, and each change costs the processor that the transfer wants.
  */
 const FIGURES_EVERY_MS = 190;
-
-/** Between two drawings of the graph, which is looked at and not read. */
-const GRAPH_EVERY_MS = 390;
 
 /**
  * Cards of transfers that have ended: the latest. What ended before is a line of the history, which
