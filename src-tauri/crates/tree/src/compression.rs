@@ -40,8 +40,11 @@ const FUTILE_MAX: u32 = 4;
 const REST_MIN: u32 = 2;
 const REST_MAX: u32 = 256;
 
-/// Windows of packing after which one without tells what that is worth now.
-const REVIEW: u32 = 64;
+/// Windows of packing after which one without tells what that is worth now, the first time and at
+/// the most: four times as many each time. The first one is early, because a connection that has
+/// just begun is slower without packing than it will be (slow start, RFC 9438 section 4.10).
+const REVIEW_MIN: u32 = 4;
+const REVIEW_MAX: u32 = 64;
 
 /// What packing came to, on all lanes of a transfer.
 #[derive(Debug, Default)]
@@ -153,8 +156,9 @@ struct Judge {
     /// Windows without packing that are still to come; as many more if it is in vain again.
     rest: u32,
     next_rest: u32,
-    /// Windows since it was packing.
+    /// Windows since it was packing, and how many there are until it is reviewed.
     windows: u32,
+    next_review: u32,
     /// Bodies in a row that did not shrink.
     futile: u32,
     /// Seconds a byte in the last window without packing.
@@ -196,19 +200,21 @@ impl Judge {
                 self.rest -= 1;
             } else if waiting >= WAITING_MIN {
                 (self.packing, self.windows, self.futile) = (true, 0, 0);
+                self.next_review = (self.next_review * 4).clamp(REVIEW_MIN, REVIEW_MAX);
             }
             return;
         }
         self.windows += 1;
         if pace > self.plain_pace {
             self.in_vain();
-        } else if self.windows >= REVIEW {
+        } else if self.windows >= self.next_review {
             (self.packing, self.next_rest) = (false, 0);
         }
     }
 
     fn in_vain(&mut self) {
         self.packing = false;
+        self.next_review = 0;
         self.next_rest = (self.next_rest * 2).clamp(REST_MIN, REST_MAX);
         self.rest = self.next_rest;
         self.begin_window();

@@ -120,15 +120,32 @@ fn packing_that_costs_time_rests_longer_each_time() {
 }
 
 #[test]
-fn packing_that_pays_is_held_against_going_without_now_and_then() {
+fn packing_that_pays_is_held_against_going_without_less_and_less_often() {
     let mut judge = Judge::default();
-    windows(&mut judge, 1, WINDOW * 3, 1.0);
-    windows(&mut judge, REVIEW - 1, WINDOW, 0.9);
-    assert!(judge.packs());
-    windows(&mut judge, 1, WINDOW, 0.9);
-    assert!(!judge.packs(), "one window without");
-    windows(&mut judge, 1, WINDOW * 3, 1.0);
-    assert!(judge.packs());
+    let mut phases = Vec::new();
+    for _ in 0..5 {
+        windows(&mut judge, 1, WINDOW * 3, 1.0);
+        let mut packed = 0;
+        while judge.packs() {
+            windows(&mut judge, 1, WINDOW, 0.9);
+            packed += 1;
+        }
+        phases.push(packed);
+    }
+    assert_eq!(phases, [REVIEW_MIN, 4 * REVIEW_MIN, REVIEW_MAX, REVIEW_MAX, REVIEW_MAX]);
+}
+
+#[test]
+fn a_connection_that_began_slowly_is_soon_known_to_be_faster_without_packing() {
+    let mut judge = Judge::default();
+    windows(&mut judge, 1, WINDOW * 5, 1.0);
+    windows(&mut judge, REVIEW_MIN, WINDOW * 2, 0.1);
+    assert!(!judge.packs(), "reviewed");
+    windows(&mut judge, 1, WINDOW, 0.5);
+    assert!(!judge.packs(), "what is sent lies in the socket's buffer, which was empty");
+    windows(&mut judge, 1, WINDOW, 1.0);
+    windows(&mut judge, 1, WINDOW * 2, 0.1);
+    assert!(!judge.packs(), "twice as slow");
 }
 
 #[test]
