@@ -108,8 +108,8 @@ pub const GETS_OF_ONE_MAX: usize = 8;
 /// ones are forgotten.
 pub const GETS_ENDED_MAX: usize = 256;
 
-/// How long a device that gets something waits for its size, where its disk has less free space
-/// than [`SCARCE_BYTES`]: what does not fit is then refused before its first byte.
+/// How long a device that gets something waits for its size at most, where its disk has less free
+/// space than [`SCARCE_BYTES`]: what plainly does not fit is then refused before its first byte.
 pub const COUNTED_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// See [`COUNTED_TIME_MAX`].

@@ -13,7 +13,7 @@ use ringway_model::{AuthError, DeclineReason, Device, Fault, FreeSpace, PathTake
 use ringway_tree::filesystem::free_space;
 use ringway_tree::io_plan::IoPlan;
 use ringway_wire::OfferedNames;
-use ringway_wire::control::{GetRefusal, Offer, Refusal};
+use ringway_wire::control::{GetRefusal, Offer, Refusal, Totals};
 use ringway_wire::session::Event;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -245,15 +245,18 @@ impl Getting<'_> {
         }
     }
 
-    /// Waits for the size of what is offered, but not for long, if it may not fit: then nothing of
-    /// it comes.
+    /// Waits for the size of what is offered while it may not fit: then nothing of it comes. The
+    /// first word, of what was counted in a tenth of a second, tells of most that it will fit. What
+    /// is found later to be too much ends the session ([`Taking::session`]).
     async fn counted(&self, session: &mut ringway_link::session::Session, mut offer: Offer) -> Result<Offer, Fault> {
         let free = free_space::look(&self.request.destination).filter(|free| free.is_exact);
         let Some(free) = free.map(|free| free.free_bytes).filter(|free| *free < SCARCE_BYTES) else {
             return Ok(offer);
         };
         let until = Instant::now() + COUNTED_TIME_MAX;
-        while !self.transfer.figures().has_begun() && !offer.so_far.complete && offer.so_far.bytes <= free {
+        let is_open =
+            |so_far: &Totals| !so_far.complete && (so_far.bytes == 0 || (free / 10..=free).contains(&so_far.bytes));
+        while !self.transfer.figures().has_begun() && is_open(&offer.so_far) {
             tokio::select! {
                 event = session.next() => match event? {
                     Some(Event::TotalsChanged(totals)) => offer.so_far = totals,
