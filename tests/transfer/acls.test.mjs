@@ -1,11 +1,12 @@
 // POSIX access control lists: kept where that is asked for and possible, and otherwise counted.
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture } from "../setup/process.mjs";
-import { EXIT, ends, isRoot, receiver, sender, strangers } from "./harness.mjs";
+import { EXIT, asked, ends, eventually, isRoot, receiver, sender, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
+import { finished, sharing } from "./sharing.mjs";
 
 const ACCESS = "system.posix_acl_access";
 const DEFAULT = "system.posix_acl_default";
@@ -64,6 +65,30 @@ test("access control lists arrive with --acls, and are counted at both ends with
     assert.equal(listOf(there("folder"), DEFAULT), lost ? null : NAMED);
     assert.equal(listOf(there("plain"), ACCESS), null);
   }
+});
+
+test("a service with --acls keeps access control lists, whoever accepts: a person, a rule or a drop box", async (t) => {
+  const { base, source, near, far, inboxThere, serving } = await sharing(t, { args: ["--acls"], share: false });
+  const tree = listedTree(source);
+  if (!tree) return t.skip("the filesystem has no access control lists");
+  const box = join(base, "box");
+  mkdirSync(box);
+  await asked(far, ["share", "add", box, "--name", "box", "--with", "near", "--drop"]);
+  const arrives = async (place, into, accept = () => {}) => {
+    const sending = sender(t, near, tree, `${serving.target}${place}`, { code: null });
+    await accept();
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    assert.equal(finished(sending).acls_lost, 0, sending.said());
+    assert.deepEqual([listOf(join(into, "folder/file"), ACCESS), listOf(join(into, "folder"), DEFAULT)], [NAMED, NAMED]);
+  };
+  await arrives("", join(inboxThere, "tree"), async () => {
+    await eventually("the offer", async () => (await asked(far, ["offers"])).length > 0);
+    await asked(far, ["accept", "near"]);
+  });
+  await arrives(":box", join(box, "tree"));
+  await asked(far, ["devices", "rule", "near", "--accept"]);
+  rmSync(join(inboxThere, "tree"), { recursive: true });
+  await arrives("", join(inboxThere, "tree"));
 });
 
 test("a file has the receiver's own group where its folder passes on one that may not be given", async (t) => {

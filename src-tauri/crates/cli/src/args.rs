@@ -31,7 +31,7 @@ pub(crate) use get::GetArgs;
 use get::{GET_HELP, GET_USAGE};
 pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
-pub(crate) use moving::{LandingArgs, MovingArgs, check_landing};
+pub(crate) use moving::{KeptArgs, LandingArgs, MovingArgs, check_landing};
 use notes::NOTES_HELP;
 pub(crate) use notes::{NotesAction, NotesArgs};
 pub(crate) use retry::RetryArg;
@@ -755,7 +755,7 @@ mod tests {
         assert_eq!(args.dest, None);
         assert_eq!(args.listen, None);
         assert_eq!(OnConflict::from(args.landing.on_conflict), OnConflict::Replace);
-        assert!(!args.once && !args.yes && !args.landing.owner && !args.landing.setuid && !args.no_pairing);
+        assert!(!args.once && !args.yes && !args.landing.kept.owner && !args.landing.setuid && !args.no_pairing);
         let args = recv(&["recv", "in", "--once", "--yes", "--on-conflict", "rename", "--tls", "user", "--io", "sync"]);
         assert_eq!(args.dest.as_deref(), Some(Path::new("in")));
         assert!(args.once && args.yes);

@@ -108,6 +108,7 @@ pub struct App {
 impl App {
     /// `state` is the folder for what may be lost.
     pub fn new(engine: Engine, state: &Path, reception: Reception) -> Self {
+        let keeps = reception.keeps;
         let listeners = Arc::new(Listeners::default());
         let choices = Arc::new(Choices::open(state));
         let nearby = Arc::new(NearbyDevices::new(engine.clone(), listeners.clone()));
@@ -116,7 +117,7 @@ impl App {
         let devices =
             Devices { engine: of_engine, listeners: of_listeners, nearby: nearby.clone(), notes: notes.clone() };
         let transfers = Arc::new(Transfers::new(listeners.clone(), devices.clone()));
-        let offers = Arc::new(Offers::new(engine.clone(), listeners.clone(), transfers.clone()));
+        let offers = Arc::new(Offers::new(engine.clone(), listeners.clone(), transfers.clone(), keeps));
         let receiving = Receiving::new(reception, devices.clone(), transfers.clone(), offers.clone());
         let receiving = Arc::new(receiving);
         let settings = SettingsKept {
@@ -138,7 +139,7 @@ impl App {
             sending,
             sources_picked: Arc::new(PickedFolder::open(state, picked_folder::OF_SOURCES)),
             browsing: Arc::new(Browsing::new(engine.clone(), devices.clone())),
-            getting: Arc::new(Getting::new(engine.clone(), devices.clone(), transfers.clone(), state)),
+            getting: Arc::new(Getting::new(engine.clone(), devices.clone(), transfers.clone(), (state, keeps))),
             copying: Arc::new(Copying::new(engine.clone(), choices.clone(), transfers.clone(), state)),
             history: History { engine: engine.clone(), notes: notes.clone() },
             notes,

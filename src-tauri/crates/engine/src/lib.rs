@@ -48,5 +48,5 @@ pub use send::browse::{Browsed, Browser, Carrier, Listed, Unread};
 pub use send::note::{NoteOutage, NoteRequest, NoteWaits};
 pub use store::history::{Landing, Reget, Remembered, Resend};
 pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode};
-pub use transfers::options::{AcceptOptions, GetRequest, ReceiveOptions, SendRequest};
+pub use transfers::options::{AcceptOptions, GetRequest, KeptAttributes, ReceiveOptions, SendRequest};
 pub use transfers::transfer::Transfer;

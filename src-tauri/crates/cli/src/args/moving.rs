@@ -1,7 +1,7 @@
 //! The options that several commands have alike: how entries move between two devices, and how they
 //! land.
 use clap::Args;
-use ringway_engine::{AcceptOptions, limits};
+use ringway_engine::{AcceptOptions, KeptAttributes, limits};
 
 use super::{CompressArg, ConflictArg, DeltaArg, HomeArgs, LimitArg, RetryArg};
 use crate::exit::Refusal;
@@ -49,12 +49,9 @@ pub(crate) struct MovingArgs {
     pub(crate) records_per_key: Option<u64>,
 }
 
-/// How entries land, for the command that receives: `recv` and `get`.
+/// What is kept of owners and access control lists, for `recv`, `get` and `serve`.
 #[derive(Debug, Args)]
-pub(crate) struct LandingArgs {
-    /// What happens to files that exist already and differ; nothing else is ever deleted
-    #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
-    pub(crate) on_conflict: ConflictArg,
+pub(crate) struct KeptArgs {
     /// Keep owner and group (as root): the user and group of the same name, where there is one
     /// here, else those of the same number. Root stays root, and no name makes anybody root
     #[arg(long)]
@@ -62,14 +59,42 @@ pub(crate) struct LandingArgs {
     /// With --owner or --acls, keep the numbers of users and groups, whatever their names are
     #[arg(long)]
     pub(crate) numeric_ids: bool,
-    /// Keep setuid and setgid bits, which are otherwise dropped
-    #[arg(long)]
-    pub(crate) setuid: bool,
     /// Keep POSIX access control lists, for users and groups of the same names, as --owner does.
     /// They can let in others than the mode does. Without it they are dropped and counted, and a
     /// group may do what its own entry says
     #[arg(long)]
     pub(crate) acls: bool,
+}
+
+impl KeptArgs {
+    /// # Errors
+    /// What has no effect, or only root may do, is asked for.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.numeric_ids && !self.owner && !self.acls {
+            return Err(Refusal::usage("--numeric-ids has no effect without --owner or --acls.")
+                .advise("Add one of these, or leave --numeric-ids out."));
+        }
+        check_landing(self.owner)
+    }
+
+    /// The same for the engine.
+    pub(crate) fn attributes(&self) -> KeptAttributes {
+        let &Self { owner, numeric_ids, acls } = self;
+        KeptAttributes { owner, numeric_ids, acls }
+    }
+}
+
+/// How entries land, for the command that receives: `recv` and `get`.
+#[derive(Debug, Args)]
+pub(crate) struct LandingArgs {
+    /// What happens to files that exist already and differ; nothing else is ever deleted
+    #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
+    pub(crate) on_conflict: ConflictArg,
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
+    /// Keep setuid and setgid bits, which are otherwise dropped
+    #[arg(long)]
+    pub(crate) setuid: bool,
     /// With --on-conflict replace, give existing folders the other device's permissions even where
     /// these let more people in. Without it, permissions are only taken away from such folders
     #[arg(long)]
@@ -82,25 +107,18 @@ impl LandingArgs {
     /// # Errors
     /// What has no effect, or only root may do, is asked for.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.numeric_ids && !self.owner && !self.acls {
-            return Err(Refusal::usage("--numeric-ids has no effect without --owner or --acls.")
-                .advise("Add one of these, or leave --numeric-ids out."));
-        }
-        check_landing(self.owner)
+        self.kept.check()
     }
 
     /// The same for the engine.
     pub(crate) fn accept_options(&self) -> AcceptOptions {
-        AcceptOptions {
+        self.kept.attributes().besides(AcceptOptions {
             on_conflict: self.on_conflict.into(),
-            keep_owner: self.owner,
-            numeric_ids: self.numeric_ids,
             keep_setuid: self.setuid,
-            keep_acls: self.acls,
             into_home: self.home.into_home(),
             widen_modes: self.modes,
             ..AcceptOptions::default()
-        }
+        })
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{ConflictArg, HomeArgs, ListenAddress, ReportArgs, RetryArg};
+use crate::args::{ConflictArg, HomeArgs, KeptArgs, ListenAddress, ReportArgs, RetryArg};
 
 /// What stands below the options of `serve`.
 pub(crate) const SERVE_HELP: &str = "\
@@ -41,6 +41,8 @@ pub(crate) struct ServeArgs {
     pub(crate) dest: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) home: HomeArgs,
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
     /// Address and port to listen on, as for recv. Default: every address, the port of the settings
     #[arg(long, value_name = "ADDR:PORT", value_parser = ListenAddress::parse)]
     pub(crate) listen: Option<ListenAddress>,

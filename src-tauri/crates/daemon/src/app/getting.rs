@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_engine::{Engine, GetRequest, Landing, PathInShare, Reget, Target};
+use ringway_engine::{Engine, GetRequest, KeptAttributes, Landing, PathInShare, Reget, Target};
 use ringway_model::{Compression, Delta, Fault, IntoHome, IoMode, OnConflict, Selection, TlsMode};
 
 use super::devices::Devices;
@@ -16,14 +16,20 @@ pub(crate) struct Getting {
     engine: Engine,
     devices: Devices,
     transfers: Arc<Transfers>,
+    keeps: KeptAttributes,
     /// The folder that was picked last.
     pub(crate) folder_picked: PickedFolder,
 }
 
 impl Getting {
     /// `state` is the folder for what may be lost.
-    pub(super) fn new(engine: Engine, devices: Devices, transfers: Arc<Transfers>, state: &Path) -> Self {
-        Self { engine, devices, transfers, folder_picked: PickedFolder::open(state, picked_folder::OF_GETS) }
+    pub(super) fn new(
+        engine: Engine,
+        devices: Devices,
+        transfers: Arc<Transfers>,
+        (state, keeps): (&Path, KeptAttributes),
+    ) -> Self {
+        Self { engine, devices, transfers, keeps, folder_picked: PickedFolder::open(state, picked_folder::OF_GETS) }
     }
 
     /// Starts to get entries of a paired device's share, into `folder` if one was picked.
@@ -78,7 +84,7 @@ impl Getting {
             selection,
             destination,
             folder,
-            accept: landing.into(),
+            accept: self.keeps.besides(landing.into()),
             code: None,
             tls: TlsMode::Auto,
             io: IoMode::Auto,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
-use ringway_engine::{Engine, ReceiveOptions, Receiver, ReceiverEvent, remedy};
+use ringway_engine::{Engine, KeptAttributes, ReceiveOptions, Receiver, ReceiverEvent, remedy};
 use ringway_model::{Fault, IntoHome, IoMode, OpenCode, Settings, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
@@ -62,6 +62,8 @@ pub struct Reception {
     pub folder: Option<PathBuf>,
     /// What may land in that folder, where it is a home.
     pub into_home: IntoHome,
+    /// What is kept of all that is accepted.
+    pub keeps: KeptAttributes,
 }
 
 /// What is known of listening, and the way to the task that listens.

@@ -156,6 +156,29 @@ pub struct AcceptOptions {
     pub widen_modes: bool,
 }
 
+/// What a program keeps of all that it accepts, whoever accepts it: a person, a rule or a drop box.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KeptAttributes {
+    /// See [`AcceptOptions::keep_owner`].
+    pub owner: bool,
+    /// See [`AcceptOptions::numeric_ids`].
+    pub numeric_ids: bool,
+    /// See [`AcceptOptions::keep_acls`].
+    pub acls: bool,
+}
+
+impl KeptAttributes {
+    /// What keeps these besides what `options` keep.
+    pub fn besides(self, options: AcceptOptions) -> AcceptOptions {
+        AcceptOptions {
+            keep_owner: options.keep_owner || self.owner,
+            numeric_ids: options.numeric_ids || self.numeric_ids,
+            keep_acls: options.keep_acls || self.acls,
+            ..options
+        }
+    }
+}
+
 impl From<Landing> for AcceptOptions {
     fn from(landing: Landing) -> Self {
         let Landing { on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes } = landing;

@@ -36,6 +36,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
         // process group, which is detached already.
         let _ = rustix::process::setsid();
     }
+    args.kept.check()?;
     let folder = args.dest.as_deref().map(destination).transpose()?;
     if let Some(folder) = &folder {
         engine.check_folder(folder, args.home.into_home())?;
@@ -45,7 +46,8 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     let listen = args.listen.unwrap_or(ListenAddress::DEFAULT);
     let into_home = args.home.into_home();
     let (address, zone, port) = (listen.ip, listen.zone, listen.port);
-    let reception = Reception { address, zone, port, is_quiet: args.no_announce, folder, into_home };
+    let keeps = args.kept.attributes();
+    let reception = Reception { address, zone, port, is_quiet: args.no_announce, folder, into_home, keeps };
     let app = App::new(engine.clone(), &Paths::from_env()?.state, reception);
     let mut log = Log::open(args.log.as_deref(), args.report, app.clone(), engine.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, free_space};
+use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, KeptAttributes, free_space};
 use ringway_model::{
     DeclineReason, DeviceId, Difference, Fault, IntoHome, Offer, OnConflict, ShownSize, TransferId, TransferKey,
 };
@@ -47,13 +47,19 @@ pub(crate) struct Offers {
     listeners: Arc<Listeners>,
     transfers: Arc<Transfers>,
     waiting: Mutex<Vec<Waiting>>,
+    keeps: KeptAttributes,
     /// Nothing is taken in any more: this process is about to end.
     is_closing: AtomicBool,
 }
 
 impl Offers {
-    pub(in crate::app) fn new(engine: Engine, listeners: Arc<Listeners>, transfers: Arc<Transfers>) -> Self {
-        Self { engine, listeners, transfers, waiting: Mutex::default(), is_closing: AtomicBool::new(false) }
+    pub(in crate::app) fn new(
+        engine: Engine,
+        listeners: Arc<Listeners>,
+        transfers: Arc<Transfers>,
+        keeps: KeptAttributes,
+    ) -> Self {
+        Self { engine, listeners, transfers, waiting: Mutex::default(), keeps, is_closing: AtomicBool::new(false) }
     }
 
     /// Declines those that wait, and whatever comes from now on.
@@ -77,6 +83,7 @@ impl Offers {
         if let Decision::Accept { bytes_max } = *offer.decision() {
             let on_conflict = OnConflict::RenameTop;
             let options = AcceptOptions { bytes_max, on_conflict, ..AcceptOptions::default() };
+            let options = self.keeps.besides(options);
             // Where that fails its sender hears why; where it does not, the transfer is told of as
             // it starts.
             tokio::spawn(async move { drop(offer.accept(options).await) });
@@ -228,7 +235,7 @@ impl Offers {
         let into_home = into_home.unwrap_or_default();
         let shown = Some(seen);
         let options = AcceptOptions { destination, into_home, shown, on_conflict, ..AcceptOptions::default() };
-        let accepted = offer.accept(options).await;
+        let accepted = offer.accept(self.keeps.besides(options)).await;
         let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
         self.listeners.tell(AppEvent::OfferGone { id, how });
         let transfer = accepted?;
