@@ -2,7 +2,7 @@
 // tests.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { STATIC, needStandardLibrary } from "../src-tauri/packaging/build.mjs";
+import { STATIC, TRIAL, needStandardLibrary } from "../src-tauri/packaging/build.mjs";
 import { TOOLS_FOLDER, WORKSPACE, buildFrontEnd, needRust } from "./setup/build.mjs";
 import { needGroup } from "./setup/packages.mjs";
 import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
@@ -53,7 +53,8 @@ function clippy(folder, scope) {
 function clippyForServers() {
   needGroup("static", "checking what needs no libraries");
   needStandardLibrary();
-  const what = ["--target", STATIC, "-p", "ringway-cli", "--no-default-features"];
+  // With the profile of the package suite, whose build has compiled the C libraries.
+  const what = ["--profile", TRIAL, "--target", STATIC, "-p", "ringway-cli", "--no-default-features"];
   run("cargo", ["clippy", "--locked", ...what, "--", "-D", "warnings"], { cwd: WORKSPACE });
 }
 

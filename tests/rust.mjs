@@ -29,7 +29,7 @@ const LONG = [
 ];
 
 /**
- * Builds the tests of the packages in `select` (by default Cargo's default ones), and returns a
+ * Builds everything of the packages in `select` (by default Cargo's default ones), and returns a
  * step for each test program and one for the tests in the documentation. `quick` leaves out the
  * long programs. Each program has a network of its own if this machine allows that.
  */
@@ -43,7 +43,9 @@ export function rustSteps(select, { quick = false } = {}) {
       stdio: ["ignore", "pipe", "inherit"],
       ...stdio,
     });
-  const built = cargo(["test", "--locked", ...select, "--no-run", "--message-format=json-render-diagnostics"]);
+  // The same selection as in `buildCommand`, so that the programs of other suites are built beside
+  // the test programs, and not one after the other behind them.
+  const built = cargo(["build", "--locked", ...select, "--all-targets", "--message-format=json-render-diagnostics"]);
   if (built.error) throw built.error;
   if (built.status !== 0) throw new Error(`the tests do not build: ${built.signal ?? `exit ${built.status}`}`);
   const programs = testPrograms(built.stdout);

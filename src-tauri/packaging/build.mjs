@@ -13,9 +13,13 @@ const TARGET = join(WORKSPACE, "target/package");
 
 /**
  * Whether the builds of the tests are packed, without their symbols, to try the packages: release
- * builds take ten minutes of two processors. Their paths of sources are this machine's.
+ * builds take ten minutes of two processors. Their paths of sources are this machine's. Only the
+ * command for servers is built for that, without optimisation.
  */
 export const IS_TRIAL = process.env.RINGWAY_PACKAGE === "trial";
+
+/** Cargo's profile of the command for servers then. */
+export const TRIAL = "trial";
 
 /** Where the programs are then. */
 export const BUILT = join(TARGET, IS_TRIAL ? "trial" : "release");
@@ -97,8 +101,8 @@ export function buildStatic() {
   needGroup("static", "building without libraries");
   needStandardLibrary();
   if (IS_TRIAL) {
-    run("cargo", ["build", "--locked", "--target", STATIC, ...SHIPPED.command], { cwd: WORKSPACE });
-    strip(join(TRIED, STATIC, "debug/ringway"), BUILT_STATIC);
+    run("cargo", ["build", "--locked", "--profile", TRIAL, "--target", STATIC, ...SHIPPED.command], { cwd: WORKSPACE });
+    strip(join(TRIED, STATIC, TRIAL, "ringway"), BUILT_STATIC);
     return BUILT_STATIC;
   }
   cargo(["--target", STATIC, ...SHIPPED.command]);

@@ -1,9 +1,10 @@
 // Builds what the tests try: the `ringway` command and the tests' own tool, both as debug builds.
-import { existsSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { needModules } from "./npm.mjs";
 import { needGroup } from "./packages.mjs";
-import { ROOT, capture, run, which } from "./process.mjs";
+import { CACHE, ROOT, capture, run, which } from "./process.mjs";
 
 export const WORKSPACE = join(ROOT, "src-tauri");
 export const TARGET = resolve(WORKSPACE, process.env.CARGO_TARGET_DIR ?? "target");
@@ -60,10 +61,39 @@ export function buildTools() {
   once("tools", () => run("cargo", ["build", "--locked", "--quiet"], { cwd: TOOLS_FOLDER, env }));
 }
 
-/** The front end as static files in dist/, which are compiled into the shell. */
+/** What the front end is built from, apart from node_modules, which the lock file describes. */
+const FRONT_END = ["src", "static", "index.html", "package.json", "package-lock.json", "svelte.config.js", "tsconfig.json", "vite.config.ts"];
+/** The digest of those files and of dist/, after the last build. */
+const FRONT_END_BUILT = join(CACHE, "front-end-built");
+
+/**
+ * The front end as static files in dist/, which are compiled into the shell. It is built only if
+ * its sources or dist/ differ from the last build, because Cargo compiles the shell again whenever
+ * a file in dist/ is written.
+ */
 export function buildFrontEnd() {
   needModules();
-  once("front end", () => run("npm", ["run", "--silent", "build"]));
+  once("front end", () => {
+    const builtOf = () => digest([...FRONT_END, "dist"]);
+    if (existsSync(FRONT_END_BUILT) && readFileSync(FRONT_END_BUILT, "utf8") === builtOf()) return;
+    run("npm", ["run", "--silent", "build"]);
+    mkdirSync(CACHE, { recursive: true });
+    writeFileSync(FRONT_END_BUILT, builtOf());
+  });
+}
+
+/** A digest of the names and contents of all files in `paths`, which are relative to the clone. */
+function digest(paths) {
+  const hash = createHash("sha256");
+  const add = (path) => {
+    const full = join(ROOT, path);
+    if (!existsSync(full)) return;
+    if (statSync(full).isDirectory()) return readdirSync(full).sort().forEach((name) => add(join(path, name)));
+    const contents = readFileSync(full);
+    hash.update(`${path}\0${contents.length}\0`).update(contents);
+  };
+  paths.forEach(add);
+  return hash.digest("hex");
 }
 
 /**

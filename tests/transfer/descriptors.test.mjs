@@ -2,14 +2,14 @@
 // everything arrives as without it, or nothing begins.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, statfsSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Device, Running, freePort } from "../setup/devices.mjs";
 import { capture, run } from "../setup/process.mjs";
-import { EXIT, ends, hasAttributes, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, ends, hasAttributes, inMemory, receiver, same, sender, strangers } from "./harness.mjs";
 
 const LEVELS = 200;
 /** More than a copy's share of 1,024, counting both ends of each folder. */
@@ -24,20 +24,8 @@ const MIN = 64;
 /** What the trees of one test and their copies take at most. */
 const TREES_BYTES_MAX = 512 << 20;
 
-/**
- * The plain cases with the fewest descriptors run on a disk. The others run in memory if it has
- * enough space, since each of them would wait for a disk that other tests write to.
- */
-const parentOf = (isPlain) => (!isPlain && fits("/dev/shm") ? "/dev/shm" : tmpdir());
-
-function fits(path) {
-  try {
-    const { bavail, bsize } = statfsSync(path);
-    return bavail * bsize > TREES_BYTES_MAX;
-  } catch {
-    return false;
-  }
-}
+/** The plain cases with the fewest descriptors run on a disk. */
+const parentOf = (isPlain) => (isPlain ? tmpdir() : inMemory(TREES_BYTES_MAX));
 
 const under = (limit) => ["prlimit", `--nofile=${limit}:${limit}`, "--"];
 
@@ -143,7 +131,7 @@ for (const onConflict of ["replace", "keep", "rename"]) {
 }
 
 test(`a send that was killed goes on with ${MIN} descriptors at both ends`, async (t) => {
-  const { inbox, source, near, far } = strangers(t);
+  const { inbox, source, near, far } = strangers(t, parentOf(false));
   const trees = [deep(join(source, "deep")), wide(join(source, "wide"))];
   const receiving = await receiver(t, far, inbox, { once: false, wrap: under(MIN) });
   const killed = sender(t, near, trees, receiving.target, { wrap: under(MIN), args: ["--limit", "8M", "--compress", "off"] });
@@ -156,7 +144,7 @@ test(`a send that was killed goes on with ${MIN} descriptors at both ends`, asyn
 });
 
 test(`a receiver with ${MIN} descriptors takes one device after the other`, async (t) => {
-  const { base, inbox, source, far } = strangers(t);
+  const { base, inbox, source, far } = strangers(t, parentOf(false));
   const port = await freePort();
   const code = "a standing secret of some laptops";
   const receiving = await receiver(t, far, inbox, { code, once: false, port, wrap: under(MIN) });
@@ -168,7 +156,7 @@ test(`a receiver with ${MIN} descriptors takes one device after the other`, asyn
 });
 
 test(`strangers who connect take no descriptor from a transfer to a receiver that has ${MIN}`, async (t) => {
-  const { inbox, source, near, far } = strangers(t);
+  const { inbox, source, near, far } = strangers(t, parentOf(false));
   const receiving = await receiver(t, far, inbox, { once: false, wrap: under(MIN) });
   writeFileSync(join(source, "first"), "paired by this");
   const first = sender(t, near, join(source, "first"), receiving.target);

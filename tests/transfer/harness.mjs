@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TESTTOOLS } from "../setup/build.mjs";
@@ -34,6 +34,21 @@ export function folder(t, parent = tmpdir()) {
     rmSync(path, { recursive: true, force: true });
   });
   return path;
+}
+
+const MEMORY = "/dev/shm";
+
+/**
+ * Where a test keeps trees that are not about a disk: in memory if it has enough space, because on
+ * a disk each synchronisation waits for what other tests write.
+ */
+export function inMemory(bytes) {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize > bytes ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir();
+  }
 }
 
 /**

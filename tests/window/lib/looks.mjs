@@ -18,19 +18,24 @@ export const THEMES = { light: "Adwaita", dark: "Adwaita:dark" };
  */
 export async function checked(page, where) {
   const { value, error } = await page.later(async () => {
-    const { violations, passes, incomplete } = await globalThis.axe.run(document);
+    const run = (what, options) => globalThis.axe.run(what, { elementRef: true, ...options });
+    const { violations, passes, incomplete } = await run(document);
     const told = ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`;
+    const ofContrast = (results) => results.find(({ id }) => id === "color-contrast")?.nodes ?? [];
     const wrong = violations.map(told);
     const open = incomplete.filter(({ id }) => id !== "color-contrast").map(told);
-    // What is covered, or scrolled half out of sight, is looked at again in the middle of the view.
-    for (const { target, html } of incomplete.find(({ id }) => id === "color-contrast")?.nodes ?? []) {
-      // A select's arrow is a picture behind its words. People check those.
-      if (html.startsWith("<select")) continue;
-      const element = document.querySelector(target[0]);
-      element.scrollIntoView({ block: "center" });
-      const again = await globalThis.axe.run(element, { runOnly: ["color-contrast"] });
+    // What is covered, or scrolled half out of sight, is looked at again in the middle of the view,
+    // and whatever else is seen there with it. A select's arrow is a picture behind its words.
+    // People check those.
+    let undecided = ofContrast(incomplete).filter(({ html }) => !html.startsWith("<select")).map(({ element }) => element);
+    while (undecided.length > 0) {
+      undecided[0].scrollIntoView({ block: "center" });
+      const again = await run({ include: undecided }, { runOnly: ["color-contrast"] });
       wrong.push(...again.violations.map(told));
-      open.push(...again.incomplete.map(told));
+      const still = ofContrast(again.incomplete);
+      const here = still.find(({ element }) => element === undecided[0]);
+      if (here) open.push(told({ id: "color-contrast", nodes: [here] }));
+      undecided = still.map(({ element }) => element).filter((element) => element !== undecided[0]);
     }
     return { wrong, looked: passes.map(({ id }) => id), open };
   });
