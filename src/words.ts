@@ -112,6 +112,7 @@ const OPERATIONS = {
   metadata: "operation.metadata",
   link: "operation.link",
   sync: "operation.sync",
+  remove: "operation.remove",
 } as const satisfies Record<Operation, Key>;
 
 /** What was being done, as in "could not be …". */

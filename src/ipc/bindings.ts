@@ -1391,7 +1391,9 @@ export type Operation =
 /**  Making a hard link to a file of the same transfer. */
 "link" | 
 /**  Synchronising to the medium. */
-"sync";
+"sync" | 
+/**  Removing a name. */
+"remove";
 
 /**
  *  An error of the operating system: the facts of an [`io::Error`], in a form that can be kept,

@@ -44,6 +44,8 @@ pub enum Operation {
     Link,
     /// Synchronising to the medium.
     Sync,
+    /// Removing a name.
+    Remove,
 }
 
 /// Why a file of this device's own state cannot be used. Each kind has its own remedy, and none of

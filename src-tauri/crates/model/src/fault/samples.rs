@@ -24,7 +24,7 @@ pub const SIDES: [Side; 2] = [Side::Here, Side::There];
 pub const DIRECTIONS: [Direction; 3] = [Direction::Sending, Direction::Receiving, Direction::Copying];
 
 /// All operations.
-pub const OPERATIONS: [Operation; 8] = [
+pub const OPERATIONS: [Operation; 9] = [
     Operation::Open,
     Operation::Read,
     Operation::Write,
@@ -33,6 +33,7 @@ pub const OPERATIONS: [Operation; 8] = [
     Operation::Metadata,
     Operation::Link,
     Operation::Sync,
+    Operation::Remove,
 ];
 
 /// Why entries fail. An overwritten file is cut short by the end of the copy or by an error.

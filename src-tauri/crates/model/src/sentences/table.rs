@@ -423,6 +423,9 @@ rows! {
     OPERATION_SYNC: "operation.sync" {
         what: "saved to the disk",
     }
+    OPERATION_REMOVE: "operation.remove" {
+        what: "removed",
+    }
 
     // Labels in front of a command.
     REMEDY_UFW: "remedy.ufw" {

@@ -251,7 +251,7 @@ impl Prover<'_> {
         if !matches!(wrong, Wrong::Gone(_))
             && let Err(error) = self.remove(record)
         {
-            incoming.results.failures.add(&record.folder, Some(&record.name), failed(Operation::Create, &error));
+            incoming.results.failures.add(&record.folder, Some(&record.name), failed(Operation::Remove, &error));
         }
     }
 
