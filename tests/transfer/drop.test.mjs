@@ -239,6 +239,7 @@ mounting("no folder of a place is made for what is declined because it does not 
   const data = file(source, "data", 8 * MEGABYTE);
   const refused = await sent(t, near, data, serving, "box/a/b", { wanted: EXIT.declined, args: ["--retry", "no"] });
   assert.deepEqual([fault(refused).code, fault(refused).reason], ["declined", "no_room"], refused.said());
+  assert.match(refused.events.at(-1).next, /^Ask its owner to free up space.* drop box, name another one, or none\.$/);
   assert.deepEqual(readdirSync(box), []);
   await sent(t, near, file(source, "less", MEGABYTE), serving, "box/a/b");
   assert.deepEqual(readdirSync(join(box, "a/b")), ["less"]);
