@@ -124,6 +124,8 @@ export type AppEvent = { event: "listeningChanged"; listening: Listening } | { e
 { event: "chosenCounted"; chosen: number; sizes: ItemSize[]; total: ChosenSize } | 
 /**  A note has arrived. The list of all follows. */
 { event: "noteReceived"; note: Note } | 
+/**  A device has sent a note that could not be kept: why, or none where too many are unread. */
+{ event: "noteLost"; from: string; fromId: string; why: Fault | null } | 
 /**  The notes, all of them, the latest first. */
 { event: "notesChanged"; notes: Note[] } | 
 /**
