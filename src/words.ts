@@ -436,6 +436,8 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return fault.errno === 110 ? says("fault.answerLost.silent", { peer }) : says("fault.answerLost", { peer, why: system(fault) });
     case "asking_stopped":
       return says("fault.askingStopped", { peer, time: duration(fault.seconds * 1000) });
+    case "asking_interrupted":
+      return says("fault.askingInterrupted", { peer, time: duration(fault.seconds * 1000) });
     case "answer_paused":
       return says("fault.answerPaused", { peer });
     case "answer_busy":

@@ -475,6 +475,12 @@ pub enum Fault {
         /// For how long.
         seconds: u64,
     },
+    /// Nothing could be asked about the other device's shares for so long, in the session of what
+    /// is got from it: that is paused, interrupted or not connected yet.
+    AskingInterrupted {
+        /// For how long.
+        seconds: u64,
+    },
     /// No more of a listing was read for so long that the other device gave its place to others.
     AnswerPaused,
     /// The other device answers as many questions about shares, or has as many connections, as it

@@ -206,6 +206,7 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
         Fault::NoDropBox { share: text() },
         Fault::NotServed,
         Fault::AskingStopped { seconds: 40 },
+        Fault::AskingInterrupted { seconds: 30 },
         Fault::AnswerPaused,
         Fault::AnswerBusy,
     ]);

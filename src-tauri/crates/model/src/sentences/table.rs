@@ -1087,6 +1087,10 @@ rows! {
         what: "This program was stopped for {time}, so {peer} ended the connection.",
         next: "Start the listing again.",
     }
+    ASKING_INTERRUPTED: "fault.askingInterrupted" {
+        what: "{peer} could not be asked for {time}: the transfer that asks is paused, interrupted or not connected yet.",
+        next: "Resume the transfer or wait until it is connected, then try again.",
+    }
     ANSWER_PAUSED: "fault.answerPaused" {
         what: "The listing is incomplete: nobody read more of it for a minute, so {peer} gave its place to others.",
         terminal: "List it again, into a file if it is to be read slowly.",
