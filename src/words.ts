@@ -112,6 +112,7 @@ const OPERATIONS = {
   metadata: "operation.metadata",
   link: "operation.link",
   sync: "operation.sync",
+  remove: "operation.remove",
 } as const satisfies Record<Operation, Key>;
 
 /** What was being done, as in "could not be …". */
@@ -435,6 +436,8 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return fault.errno === 110 ? says("fault.answerLost.silent", { peer }) : says("fault.answerLost", { peer, why: system(fault) });
     case "asking_stopped":
       return says("fault.askingStopped", { peer, time: duration(fault.seconds * 1000) });
+    case "asking_interrupted":
+      return says("fault.askingInterrupted", { peer, time: duration(fault.seconds * 1000) });
     case "answer_paused":
       return says("fault.answerPaused", { peer });
     case "answer_busy":

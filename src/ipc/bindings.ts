@@ -124,6 +124,8 @@ export type AppEvent = { event: "listeningChanged"; listening: Listening } | { e
 { event: "chosenCounted"; chosen: number; sizes: ItemSize[]; total: ChosenSize } | 
 /**  A note has arrived. The list of all follows. */
 { event: "noteReceived"; note: Note } | 
+/**  A device has sent a note that could not be kept: why, or none where too many are unread. */
+{ event: "noteLost"; from: string; fromId: string; why: Fault | null } | 
 /**  The notes, all of them, the latest first. */
 { event: "notesChanged"; notes: Note[] } | 
 /**
@@ -780,6 +782,13 @@ source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: n
 ({ code: "asking_stopped"; 
 /**  For how long. */
 seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  Nothing could be asked about the other device's shares for so long, in the session of what
+ *  is got from it: that is paused, interrupted or not connected yet.
+ */
+({ code: "asking_interrupted"; 
+/**  For how long. */
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No more of a listing was read for so long that the other device gave its place to others. */
 ({ code: "answer_paused" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
@@ -1391,7 +1400,9 @@ export type Operation =
 /**  Making a hard link to a file of the same transfer. */
 "link" | 
 /**  Synchronising to the medium. */
-"sync";
+"sync" | 
+/**  Removing a name. */
+"remove";
 
 /**
  *  An error of the operating system: the facts of an [`io::Error`], in a form that can be kept,

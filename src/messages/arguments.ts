@@ -348,6 +348,7 @@ export interface Arguments {
   "fault.answerLost": { peer: string; why: string };
   "fault.answerLost.silent": { peer: string };
   "fault.askingStopped": { peer: string; time: string };
+  "fault.askingInterrupted": { peer: string; time: string };
   "fault.answerPaused": { peer: string };
   "fault.answerBusy": { peer: string };
   "fault.failedThere": { peer: string };

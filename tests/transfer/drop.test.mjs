@@ -166,6 +166,37 @@ test("two devices send into one drop box at once", async (t) => {
   for (const name of ["tree", "tree (1)"]) assert.deepEqual(listing(join(box, "sub", name)), listing(tree), name);
 });
 
+test("a folder that got a number in a drop box is updated there, and another device's is not", async (t) => {
+  const { base, near, far, source, inbox, box, serving } = await dropping(t);
+  const other = new Device(base, "other");
+  await pairs(far, other, serving);
+  await asked(far, ["share", "add", box, "--name", "box", "--with-all"]);
+  const runs = (device) => join(source, device.name, "runs");
+  const changes = async (device, text, to = serving) => {
+    mkdirSync(runs(device), { recursive: true });
+    writeFileSync(join(runs(device), "log"), `${text} of ${device.name}`);
+    await sent(t, device, runs(device), to, "box");
+  };
+  const has = (folder) => readFileSync(join(box, folder, "log"), "utf8");
+  await changes(near, "first");
+  await changes(other, "first");
+  await changes(other, "the second");
+  await changes(near, "the third one");
+  assert.deepEqual(readdirSync(box).sort(), ["runs", "runs (1)"]);
+  assert.deepEqual([has("runs"), has("runs (1)")], ["the third one of near", "the second of other"]);
+  // What the owner puts there is nobody's, and a program that starts anew knows that as well.
+  await asked(far, ["stop"]);
+  await serving.exit();
+  renameSync(join(box, "runs (1)"), join(base, "away"));
+  mkdirSync(join(box, "runs (1)"));
+  writeFileSync(join(box, "runs (1)", "log"), "of this machine");
+  const anew = await service(t, far, inbox);
+  await changes(other, "fourth", anew);
+  await changes(other, "the fifth one", anew);
+  assert.deepEqual(readdirSync(box).sort(), ["runs", "runs (1)", "runs (2)"]);
+  assert.deepEqual([has("runs"), has("runs (1)"), has("runs (2)")], ["the third one of near", "of this machine", "the fifth one of other"]);
+});
+
 test("what is no drop box for the device has one answer, and says what to do", async (t) => {
   const { base, near, far, inbox, source, box, serving } = await dropping(t);
   const [readable, others] = ["readable", "others"].map((name) => join(base, name));
@@ -208,6 +239,7 @@ mounting("no folder of a place is made for what is declined because it does not 
   const data = file(source, "data", 8 * MEGABYTE);
   const refused = await sent(t, near, data, serving, "box/a/b", { wanted: EXIT.declined, args: ["--retry", "no"] });
   assert.deepEqual([fault(refused).code, fault(refused).reason], ["declined", "no_room"], refused.said());
+  assert.match(refused.events.at(-1).next, /^Ask its owner to free up space.* drop box, name another one, or none\.$/);
   assert.deepEqual(readdirSync(box), []);
   await sent(t, near, file(source, "less", MEGABYTE), serving, "box/a/b");
   assert.deepEqual(readdirSync(join(box, "a/b")), ["less"]);

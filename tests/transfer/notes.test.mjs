@@ -1,6 +1,6 @@
 // Notes: `ringway send --text`, `ringway recv` and `ringway notes`, between two real processes.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
@@ -94,8 +94,8 @@ test("a folder is no note, and no target", async (t) => {
   assert.equal(readFileSync(join(inbox, "no.such.device.invalid/file"), "utf8"), "content");
 });
 
-mounting("doctor says why a device cannot keep a note, which arrives once there is room", async (t, { mount }) => {
-  const { inbox, near, far } = strangers(t);
+mounting("doctor, recv and the log of a service say why a note cannot be kept, which arrives once there is room", async (t, { mount }) => {
+  const { base, inbox, near, far } = strangers(t);
   const data = far.env.XDG_DATA_HOME;
   if (!mount(data, "-t", "tmpfs", "-o", "size=1m", "tmpfs")) return t.skip("mounting takes root");
   const receiving = await receiver(t, far, inbox, { once: false });
@@ -107,6 +107,20 @@ mounting("doctor says why a device cannot keep a note, which arrives once there 
   assert.equal(failed.status, EXIT.failed, failed.said());
   assert.match(failed.stderr, /could not keep the note\.\s+`ringway doctor` there says whether its disk is full/);
   assert.match((await far.run(["doctor"])).stdout, /^BAD .*ringway\.db: database or disk is full\.$/m);
+  const why = /could not keep a note of near \([-0-9a-f]+\): .*database or disk is full/;
+  await eventually("a line of the receiver", () => why.test(receiving.said()));
+  assert.ok(!receiving.said().includes("nnnn"));
+  await receiving.kill();
+  const log = join(base, "log");
+  const serving = far.start(["serve", inbox, "--listen", receiving.target, "--no-announce", "--log", log]);
+  t.after(() => serving.kill());
+  await eventually("the service", async () => existsSync(log) && readFileSync(log, "utf8").includes("receives into"));
+  assert.equal((await note(near, long, receiving.target, { code: null })).status, EXIT.failed);
+  const said = await eventually("a line of the log", () => {
+    const lines = readFileSync(log, "utf8");
+    return why.test(lines) && lines;
+  });
+  assert.ok(!said.includes("nnnn"), "the text is not in it");
   rmSync(filler);
   const again = await note(near, long, receiving.target, { code: null });
   assert.equal(again.status, EXIT.all, again.said());

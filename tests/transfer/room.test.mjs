@@ -171,7 +171,7 @@ mounting("a disk that has become read-only is shown in the offer, and named as t
   run("mount", ["-o", "remount,ro", inbox]);
   const sending = sender(t, near, files(join(source, "tree"), 1, 10), receiving.target);
   assert.equal(await sending.exit(), EXIT.declined, sending.said());
-  assert.match(lastOf(sending).message, /cannot write to its receive folder/);
+  assert.match(lastOf(sending).message, /cannot write to the folder that receives this/);
   assert.equal((await receiving.event("offer")).free_space.writable, false);
   assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
   untouched(inbox);

@@ -103,7 +103,7 @@ test("an offer above a rule's size is asked about, and lands in the rule's folde
   assert.deepEqual(listing(ruled), ["small", "small/data"]);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
   assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
-  assert.match(receiving.stderr, /more than the 1\.0 MB that Ringway accepts automatically/);
+  assert.match(receiving.stderr, /accepts up to 1\.0 MB automatically from that device, counting what earlier attempts brought/);
   assert.equal((await rule(far, "near", "--max-size", "none")).bytes_max, null);
   await sent(t, near, large, receiving.target);
   same(large, join(ruled, "large"));
@@ -139,8 +139,8 @@ test("a transfer that outgrows its size after acceptance is stopped, reported at
   const there = await receiving.event("finished");
   const here = sending.events.find((event) => event.event === "finished");
   assert.deepEqual([here.error.code, there.error.code], ["too_much", "too_much"]);
-  assert.match(here.message, /stopped the transfer: it exceeded the 30 MB that were accepted there/);
-  assert.match(there.message, /exceeded the 30 MB that were accepted/);
+  assert.match(here.message, /stopped the transfer at its limit: 30 MB were accepted there, counting what earlier attempts brought/);
+  assert.match(there.message, /Stopped at the limit: 30 MB were accepted, counting what earlier attempts brought/);
   assert.deepEqual(listing(ruled).filter((path) => !path.startsWith(".ringway-")), [], "nothing half under its name");
   const kept = listing(ruled).filter((path) => /\/tree\/many\/\d+\/\d+$/.test(path)).length;
   assert.ok(kept > 0, "what was whole is kept");

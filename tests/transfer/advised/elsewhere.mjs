@@ -71,7 +71,7 @@ export const ELSEWHERE = [
   {
     keys: ["`ringway doctor` there says whether its disk is full or cannot be written to. Then send the note again."],
     file: "tests/transfer/notes.test.mjs",
-    test: "doctor says why a device cannot keep a note, which arrives once there is room",
+    test: "doctor, recv and the log of a service say why a note cannot be kept, which arrives once there is room",
   },
   {
     keys: ["For example: ringway get lab-ws:runs/2026-11-22 ."],

@@ -292,6 +292,12 @@ pub enum AppEvent {
     NoteReceived {
         note: Box<Note>,
     },
+    /// A device has sent a note that could not be kept: why, or none where too many are unread.
+    NoteLost {
+        from: Text,
+        from_id: DeviceId,
+        why: Option<Fault>,
+    },
     /// The notes, all of them, the latest first.
     NotesChanged {
         notes: Vec<Note>,

@@ -118,7 +118,7 @@ impl Login {
     fn remove_entry(&self) -> Result<(), Fault> {
         let path = self.path();
         match fs::remove_file(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => Err(Fault::path(path, Operation::Write, source)),
+            Err(source) if source.kind() != ErrorKind::NotFound => Err(Fault::path(path, Operation::Remove, source)),
             _ => Ok(()),
         }
     }

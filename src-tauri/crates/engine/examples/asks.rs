@@ -11,10 +11,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{
-    AcceptOptions, Browser, Carrier, Engine, GetRequest, Listed, PathInShare, Paths, Reference, Target,
-};
-use ringway_model::{Compression, Delta, IoMode, Outcome, Selection, Stage, TlsMode};
+use ringway_engine::{Browser, Carrier, Engine, GetRequest, Listed, PathInShare, Paths, Reference, Target};
+use ringway_model::{Outcome, Stage};
 use tokio::time::sleep;
 
 /// What a mount reads at once (the kernel's default read-ahead).
@@ -43,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let began = Instant::now();
     let (target, path) = named(&engine, got)?;
-    let (transfer, mut asker) = engine.get_asking(get(target, path, folder));
+    let (transfer, mut asker) = engine.get_asking(GetRequest::new(target, vec![path], folder.into()));
     while !matches!(transfer.progress().stage, Stage::Running | Stage::Ended) {
         sleep(Duration::from_millis(10)).await;
     }
@@ -67,29 +65,6 @@ fn named(engine: &Engine, what: &str) -> Result<(Target, PathInShare), Box<dyn E
         return Err("it names no path".into());
     };
     Ok((engine.resolve(&device)?, inside))
-}
-
-/// As `ringway get` does by default.
-fn get(target: Target, path: PathInShare, folder: &Path) -> GetRequest {
-    GetRequest {
-        target,
-        paths: vec![path],
-        selection: Selection::default(),
-        destination: folder.into(),
-        folder: None,
-        accept: AcceptOptions::default(),
-        code: None,
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
-        lanes: None,
-        compression: Compression::Auto,
-        delta: Delta::Auto,
-        limit: None,
-        verify: false,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
-    }
 }
 
 async fn ask<C: Carrier>(browser: &mut Browser<C>, file: &PathInShare, count: u64) -> Result<(), Box<dyn Error>> {

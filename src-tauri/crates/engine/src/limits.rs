@@ -308,6 +308,10 @@ pub const QUEUED_BYTES: usize = 128 << 10;
 /// All of the queue: 256 offers with few names.
 pub const QUEUE_BYTES_MAX: usize = 256 * QUEUED_BYTES;
 
+/// How long a question that goes beside what is got waits for a session: as long as the longest
+/// pause between two attempts to connect again (`link::retry`).
+pub const ASKING_WAIT_MAX: Duration = Duration::from_secs(30);
+
 /// How long a first contact is tried again that was turned away before any secret was tried: a
 /// hundred at once take a small machine some ten seconds.
 pub const FIRST_CONTACT_TIME_MAX: Duration = Duration::from_secs(60);

@@ -90,7 +90,7 @@ pub(crate) fn errno_of(error: &std::io::Error) -> i32 {
 }
 
 /// Operations by their number, on the wire and in the store: new ones go to the end.
-pub(crate) const OPERATIONS: [Operation; 8] = [
+pub(crate) const OPERATIONS: [Operation; 9] = [
     Operation::Open,
     Operation::Read,
     Operation::Write,
@@ -99,6 +99,7 @@ pub(crate) const OPERATIONS: [Operation; 8] = [
     Operation::Metadata,
     Operation::Link,
     Operation::Sync,
+    Operation::Remove,
 ];
 
 /// An operation's place among [`OPERATIONS`].

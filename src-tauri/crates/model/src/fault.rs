@@ -44,6 +44,8 @@ pub enum Operation {
     Link,
     /// Synchronising to the medium.
     Sync,
+    /// Removing a name.
+    Remove,
 }
 
 /// Why a file of this device's own state cannot be used. Each kind has its own remedy, and none of
@@ -470,6 +472,12 @@ pub enum Fault {
     /// This program was stopped (SIGSTOP, Ctrl-Z) for so long that the other device ended the
     /// connection, before it had answered what was asked about its shares.
     AskingStopped {
+        /// For how long.
+        seconds: u64,
+    },
+    /// Nothing could be asked about the other device's shares for so long, in the session of what
+    /// is got from it: that is paused, interrupted or not connected yet.
+    AskingInterrupted {
         /// For how long.
         seconds: u64,
     },

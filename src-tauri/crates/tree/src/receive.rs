@@ -294,6 +294,11 @@ impl Incoming {
         if self.flags.is_full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
     }
 
+    /// The disk is full, or what is to come does not fit: no lane goes on.
+    pub fn note_full(&self) {
+        self.flags.is_full.store(true, Ordering::Relaxed);
+    }
+
     /// What may come, in bytes, if what is to come is more.
     pub fn exceeded_by(&self, found: Totals) -> Option<u64> {
         self.quota.exceeded_by(found)
@@ -329,7 +334,7 @@ impl Incoming {
     }
 
     /// The same, but whole files in the staging folder, and what has come of large ones, stay there
-    /// for the next attempt. True if there are any.
+    /// for the next attempt; on a full disk only those that it will believe. True if there are any.
     ///
     /// # Errors
     /// As [`abandon`](Self::abandon).
@@ -342,6 +347,9 @@ impl Incoming {
         }
         if !is_worth_it || !self.staging.is_sound() {
             return self.abandon().map(|()| false);
+        }
+        if self.flags.is_full.load(Ordering::Relaxed) {
+            staging::unlisted::remove(&self.staging.dir);
         }
         self.close_files();
         staging::touch(&self.staging.dir);

@@ -338,7 +338,7 @@ mod tests {
         offer.asked_because = Some(AskedBecause::TooMuch { bytes_max: 1_000_000 });
         assert!(
             question(&offer).ends_with(
-                "\n  This is more than the 1.0 MB that Ringway accepts automatically from that device.\nAccept into /in? [y/n] "
+                "\n  Ringway accepts up to 1.0 MB automatically from that device, counting what earlier attempts brought.\nAccept into /in? [y/n] "
             )
         );
         offer.dot_names = vec![".bashrc".into(), ".s\nsh".into()];

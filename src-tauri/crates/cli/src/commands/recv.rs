@@ -282,6 +282,11 @@ impl Reception<'_> {
                 self.out.say(format_args!("Declined, by the rule of {from}: {names}."));
             }
             ReceiverEvent::NoteReceived(note) => self.noted(&note),
+            ReceiverEvent::NoteLost(from, why) => {
+                let text = words::note::lost(&from.name, from.id, why.as_ref());
+                self.out.event(&Event::Notice { text: &text });
+                self.out.say(text);
+            }
             ReceiverEvent::OfferWithdrawn(key) if self.questions.withdraw(key) => {
                 self.out.must_say("The offer was withdrawn.");
             }

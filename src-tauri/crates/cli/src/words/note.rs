@@ -1,5 +1,5 @@
 //! A note at a terminal: each line behind a bar, so that it cannot imitate what Ringway says.
-use ringway_model::NoteText;
+use ringway_model::{DeviceId, Fault, NoteText, Text};
 use unicode_width::UnicodeWidthChar;
 
 /// Lines of a terminal that are shown: some screens.
@@ -38,6 +38,12 @@ fn shown_in(text: &NoteText, columns: usize) -> (String, bool) {
     let barred: Vec<_> = rows.by_ref().take(LINES_MAX).map(|row| format!("{BAR}{row}")).collect();
     let is_whole = cut == whole.len() && rows.next().is_none();
     (barred.join("\n"), is_whole)
+}
+
+/// That a note could not be kept, and why: too many are unread, or a fault.
+pub(crate) fn lost(from: &Text, id: DeviceId, why: Option<&Fault>) -> String {
+    let why = why.map_or_else(|| "Too many notes are unread.".to_owned(), |why| super::error(why).what);
+    format!("could not keep a note of {from} ({}): {why}", id.short())
 }
 
 /// A line in parts, none wider than there is room.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_engine::{Engine, GetRequest, KeptAttributes, Landing, PathInShare, Reget, Target};
-use ringway_model::{Compression, Delta, Fault, IntoHome, IoMode, OnConflict, Selection, TlsMode};
+use ringway_model::{Fault, IntoHome, OnConflict, Selection};
 
 use super::devices::Devices;
 use super::picked_folder::{self, PickedFolder};
@@ -79,23 +79,13 @@ impl Getting {
         let label = self.engine.label(&target);
         let Reget { paths, selection, destination, folder, landing, verify } = what;
         let transfer = self.engine.get(GetRequest {
-            target,
-            paths,
             selection,
-            destination,
             folder,
             accept: self.keeps.besides(landing.into()),
-            code: None,
-            tls: TlsMode::Auto,
-            io: IoMode::Auto,
-            lanes: None,
-            compression: Compression::Auto,
-            delta: Delta::Auto,
-            limit: None,
             verify,
-            records_per_key: None,
             retry: Some(ringway_engine::limits::RETRY_DEFAULT),
             timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+            ..GetRequest::new(target, paths, destination)
         });
         self.transfers.add(transfer, Some(label.into()))
     }

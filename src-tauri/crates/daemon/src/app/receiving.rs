@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use ringway_engine::{Engine, KeptAttributes, ReceiveOptions, Receiver, ReceiverEvent, remedy};
-use ringway_model::{Fault, IntoHome, IoMode, OpenCode, Settings, TlsMode};
+use ringway_model::{Device, Fault, IntoHome, IoMode, OpenCode, Settings, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
@@ -372,6 +372,7 @@ impl Receiving {
                 | ReceiverEvent::OfferReceived(_)
                 | ReceiverEvent::OfferRefused(_)
                 | ReceiverEvent::NoteReceived(_)
+                | ReceiverEvent::NoteLost(..)
         );
         if is_visit && !self.was_reached.swap(true, Ordering::Relaxed) {
             self.show_receiver(receiver);
@@ -386,6 +387,9 @@ impl Receiving {
             ReceiverEvent::PairingRequested(_) => self.requests.look(),
             ReceiverEvent::TurnedAway(failed) => self.listeners.tell(AppEvent::PairingFailed { failed }),
             ReceiverEvent::NoteReceived(note) => self.devices.notes.came(note),
+            ReceiverEvent::NoteLost(Device { id: from_id, name, .. }, why) => {
+                self.listeners.tell(AppEvent::NoteLost { from: name, from_id, why });
+            }
             ReceiverEvent::OfferReceived(offer) => self.offers.came(offer),
             ReceiverEvent::OfferWithdrawn(key) => self.offers.gone(key, Left::Withdrawn),
             ReceiverEvent::OfferAnswered(key) => self.offers.gone(key, Left::Accepted),

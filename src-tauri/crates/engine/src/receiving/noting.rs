@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use ringway_link::session::Session;
-use ringway_model::{Consent, DeclineReason, Device, NoteText};
+use ringway_model::{Consent, DeclineReason, Device, Fault, NoteText};
 use ringway_wire::control::{Cancel, NoteId, Refusal};
 
 use super::event::ReceiverEvent;
@@ -22,6 +22,11 @@ pub(super) struct FromKnown {
 pub(super) async fn run(listening: &Arc<Listening>, mut session: Session, note: FromKnown) {
     // Before this program ends, its sender has heard.
     let _under_way = listening.queue.offered();
+    let device = note.device.clone();
+    // A program that does not look keeps no sender waiting, nor the other way round.
+    let lost = async |session: Session, why| {
+        tokio::join!(session.close(), listening.tell(ReceiverEvent::NoteLost(device, why)));
+    };
     match look(listening, note).await {
         Answer::Keep(kept) => {
             session.machine.keep_note();
@@ -30,8 +35,11 @@ pub(super) async fn run(listening: &Arc<Listening>, mut session: Session, note: 
                     listening.tell(ReceiverEvent::NoteReceived(kept)).await;
                 }
             };
-            // A program that does not look keeps no sender waiting, nor the other way round.
             tokio::join!(session.close(), tell);
+        }
+        Answer::Decline(DeclineReason::NotesFull) => {
+            session.machine.decline(DeclineReason::NotesFull);
+            lost(session, None).await;
         }
         Answer::Decline(why) => {
             session.machine.decline(why);
@@ -41,9 +49,9 @@ pub(super) async fn run(listening: &Arc<Listening>, mut session: Session, note: 
             session.machine.refuse(Refusal::NotPaired);
             session.close().await;
         }
-        Answer::Failed => {
+        Answer::Failed(why) => {
             session.machine.cancel(Cancel::Failed);
-            session.close().await;
+            lost(session, Some(why)).await;
         }
     }
 }
@@ -54,7 +62,7 @@ enum Answer {
     Decline(DeclineReason),
     NotPaired,
     /// What this device keeps cannot be written.
-    Failed,
+    Failed(Fault),
 }
 
 async fn look(listening: &Arc<Listening>, FromKnown { device, pairing, id, text }: FromKnown) -> Answer {
@@ -74,6 +82,6 @@ async fn look(listening: &Arc<Listening>, FromKnown { device, pairing, id, text 
         Ok(Kept::Before) => Answer::Keep(None),
         Ok(Kept::Full) => Answer::Decline(DeclineReason::NotesFull),
         Ok(Kept::Forgotten) => Answer::NotPaired,
-        Err(_) => Answer::Failed,
+        Err(why) => Answer::Failed(why),
     }
 }

@@ -313,6 +313,7 @@ impl Taking {
         };
         let (error, outage) = match error {
             Fault::DestinationFull { .. } => {
+                incoming.note_full();
                 let shortage = self.shortage();
                 (Fault::DestinationFull { shortage: Some(shortage) }, Some(Outage::Full(shortage)))
             }

@@ -103,6 +103,31 @@ pub struct GetRequest {
     pub timeout: Option<std::time::Duration>,
 }
 
+impl GetRequest {
+    /// All of these entries, by default options and in one attempt.
+    pub fn new(target: Target, paths: Vec<PathInShare>, destination: PathBuf) -> Self {
+        Self {
+            target,
+            paths,
+            selection: Selection::default(),
+            destination,
+            folder: None,
+            accept: AcceptOptions::default(),
+            code: None,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+            lanes: None,
+            compression: Compression::Auto,
+            delta: Delta::Auto,
+            limit: None,
+            verify: false,
+            records_per_key: None,
+            retry: None,
+            timeout: None,
+        }
+    }
+}
+
 /// How to listen.
 pub struct ReceiveOptions {
     /// Address and port; port 0 takes a free one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringway_engine::limits::GETS_OF_ONE_MAX;
 use ringway_engine::{GetRequest, Reference};
-use ringway_model::{DeclineReason, Pattern, Report, Selection};
+use ringway_model::{DeclineReason, Pattern, Report};
 use ringway_wire::control::{Answer, Get, GetPath, GetRefusal, PlannedEntry, PlannedKind, Purpose};
 use ringway_wire::session::{Event, Machine};
 
@@ -257,23 +257,11 @@ pub(super) async fn requested(listener: &TcpListener) -> (Channel, Get) {
 pub(super) fn request(laptop: &Device, address: SocketAddr, paths: &[&str]) -> GetRequest {
     let reference = |path: &&str| Reference::parse(format!("lab:{path}").as_ref()).unwrap().inside.unwrap();
     GetRequest {
-        target: at(address),
-        paths: paths.iter().map(reference).collect(),
-        selection: Selection::default(),
-        destination: laptop.path("in"),
-        folder: None,
-        accept: AcceptOptions::default(),
         code: Some(given(CODE).to_pairing_secret()),
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
         lanes: Some(2),
         compression: Compression::Off,
         delta: Delta::Off,
-        limit: None,
-        verify: false,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..GetRequest::new(at(address), paths.iter().map(reference).collect(), laptop.path("in"))
     }
 }
 

@@ -24,7 +24,7 @@ pub const SIDES: [Side; 2] = [Side::Here, Side::There];
 pub const DIRECTIONS: [Direction; 3] = [Direction::Sending, Direction::Receiving, Direction::Copying];
 
 /// All operations.
-pub const OPERATIONS: [Operation; 8] = [
+pub const OPERATIONS: [Operation; 9] = [
     Operation::Open,
     Operation::Read,
     Operation::Write,
@@ -33,6 +33,7 @@ pub const OPERATIONS: [Operation; 8] = [
     Operation::Metadata,
     Operation::Link,
     Operation::Sync,
+    Operation::Remove,
 ];
 
 /// Why entries fail. An overwritten file is cut short by the end of the copy or by an error.
@@ -205,6 +206,7 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
         Fault::NoDropBox { share: text() },
         Fault::NotServed,
         Fault::AskingStopped { seconds: 40 },
+        Fault::AskingInterrupted { seconds: 30 },
         Fault::AnswerPaused,
         Fault::AnswerBusy,
     ]);

@@ -53,6 +53,9 @@ impl Fault {
             Self::AskingStopped { seconds } => {
                 ASKING_STOPPED.says().with("time", figures::time(Duration::from_secs(*seconds)))
             }
+            Self::AskingInterrupted { seconds } => {
+                ASKING_INTERRUPTED.says().with("time", figures::time(Duration::from_secs(*seconds)))
+            }
             Self::AnswerPaused => ANSWER_PAUSED.says(),
             Self::AnswerBusy => ANSWER_BUSY.says(),
             Self::UnknownTarget { target } => {

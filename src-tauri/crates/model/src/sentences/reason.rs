@@ -18,6 +18,7 @@ pub fn operation(operation: Operation) -> &'static str {
         Operation::Metadata => OPERATION_METADATA,
         Operation::Link => OPERATION_LINK,
         Operation::Sync => OPERATION_SYNC,
+        Operation::Remove => OPERATION_REMOVE,
     };
     row.what
 }

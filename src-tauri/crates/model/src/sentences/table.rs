@@ -129,7 +129,7 @@ rows! {
         what: "{n, plural, one {One name begins} other {# names begin}} with a dot: {names}. Such files can configure and start programs.",
     }
     OFFER_TOO_MUCH: "offer.tooMuch" {
-        what: "This is more than the {size} that Ringway accepts automatically from that device.",
+        what: "Ringway accepts up to {size} automatically from that device, counting what earlier attempts brought.",
     }
     OFFER_NO_FOLDER: "offer.noFolder" {
         what: "Ringway cannot use {folder}, the folder for that device. It is missing, was replaced or is not writable.",
@@ -423,6 +423,9 @@ rows! {
     OPERATION_SYNC: "operation.sync" {
         what: "saved to the disk",
     }
+    OPERATION_REMOVE: "operation.remove" {
+        what: "removed",
+    }
 
     // Labels in front of a command.
     REMEDY_UFW: "remedy.ufw" {
@@ -672,11 +675,11 @@ rows! {
     }
     DECLINED_NO_SPACE: "fault.declined.noSpace" {
         what: "{peer} has too little free space: at least {needed} needed, {free} free{missing}.",
-        next: "Free up space there, or have the offer accepted into another folder, then send again.",
+        next: "Ask its owner to free up space or to choose another folder, then send again. If it went to a drop box, name another one, or none.",
     }
     DECLINED_NOT_WRITABLE: "fault.declined.notWritable" {
-        what: "{peer} cannot write to its receive folder.",
-        next: "Check its permissions, or choose another folder there, then send again.",
+        what: "{peer} cannot write to the folder that receives this.",
+        next: "Ask its owner to check the permissions or to choose another folder, then send again. If it went to a drop box, name another one, or none.",
     }
     DECLINED_PAUSED: "fault.declined.paused" {
         what: "This transfer is paused on {peer}.",
@@ -956,15 +959,15 @@ rows! {
     }
     DESTINATION_FULL: "fault.destinationFull" {
         what: "The disk filled up during the transfer{missing}.",
-        next: "Complete files are kept. Free up space or choose another folder there, then send the same again to resume.",
+        next: "Complete files are kept. Free up space there, then send the same again to resume.",
     }
     TOO_MUCH_HERE: "fault.tooMuchHere" {
-        what: "Stopped: the transfer exceeded the {size} that were accepted.",
+        what: "Stopped at the limit: {size} were accepted, counting what earlier attempts brought.",
         terminal: "Complete files are kept. Ringway asks you when it is sent again; `ringway devices rule` changes the rule.",
         window: "Complete files are kept. Ringway asks you when it is sent again.",
     }
     TOO_MUCH_THERE: "fault.tooMuchThere" {
-        what: "{peer} stopped the transfer: it exceeded the {size} that were accepted there.",
+        what: "{peer} stopped the transfer at its limit: {size} were accepted there, counting what earlier attempts brought.",
         next: "Complete files are kept. Send again, and have it accepted there.",
     }
     PAUSED_HERE: "fault.pausedHere" {
@@ -1083,6 +1086,10 @@ rows! {
     ASKING_STOPPED: "fault.askingStopped" {
         what: "This program was stopped for {time}, so {peer} ended the connection.",
         next: "Start the listing again.",
+    }
+    ASKING_INTERRUPTED: "fault.askingInterrupted" {
+        what: "{peer} could not be asked for {time}: the transfer that asks is paused, interrupted or not connected yet.",
+        next: "Resume the transfer or wait until it is connected, then try again.",
     }
     ANSWER_PAUSED: "fault.answerPaused" {
         what: "The listing is incomplete: nobody read more of it for a minute, so {peer} gave its place to others.",

@@ -188,8 +188,12 @@ impl<'i> Finisher<'i> {
             let dressed = if tops {
                 self.publish(record.path.as_bytes(), Some(&record)).map(drop)
             } else {
-                let base = if record.staged { &self.incoming.staging.tree } else { &self.incoming.root.dir };
-                let opened = self.incoming.flags.wait_to_open(|| base.open_beneath(record.path.as_bytes()));
+                let Incoming { root, staging, .. } = self.incoming;
+                let path = record.path.as_bytes();
+                let opened = self.incoming.flags.wait_to_open(|| match record.staged {
+                    true => staging.tree.open_beneath(path),
+                    false => root.open_here(path),
+                });
                 let opened = opened.map_err(during(Operation::Open));
                 opened.and_then(|dir| {
                     let dressed = match record.staged {
@@ -218,7 +222,7 @@ impl<'i> Finisher<'i> {
                 cursor = before;
                 let Some(record) = FolderRecord::decode(&bytes).filter(|record| !record.staged) else { continue };
                 let path = record.path.as_bytes();
-                let _ = self.incoming.root.dir.open_beneath(path).and_then(|dir| {
+                let _ = self.incoming.root.open_here(path).and_then(|dir| {
                     match self.incoming.policy.was_made(&self.incoming.staging, &dir, path)? {
                         true => self.incoming.policy.attributes.dress(&dir, &record, Dress::Made),
                         false => Ok(()),

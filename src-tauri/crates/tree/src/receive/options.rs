@@ -116,9 +116,10 @@ impl fmt::Display for AttemptKey {
     }
 }
 
-/// Whether a top-level name of the offer is taken by what it would be merged with.
+/// Whether a top-level name of the offer is taken by what it would be merged with, or has a number.
 pub(super) fn may_be_there(root: &Dir, options: &DestinationOptions) -> bool {
-    options.more_names > 0 || options.names.iter().any(|name| root.metadata(name).is_ok())
+    let is_numbered = |name: &[u8]| (options.brought_before)(name).is_some_and(|brought| brought.numbered.is_some());
+    options.more_names > 0 || options.names.iter().any(|name| root.metadata(name).is_ok() || is_numbered(name))
 }
 
 /// The homes that the destination may be or hold, as far as the transfer minds them.

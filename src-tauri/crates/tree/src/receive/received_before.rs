@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 
 use crate::disk::Dir;
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, birth_of, metadata_of};
+use ringway_wire::Name;
 use rustix::fs::{AtFlags, StatxFlags};
 
 /// The extended attribute that marks what was brought where the filesystem keeps no birth times.
@@ -37,6 +38,9 @@ const HEAD_LENS: [usize; 2] = [35, 59];
 
 /// The record's format.
 const VERSION: u8 = 2;
+
+/// The same behind the name that the folder has here: its length in one byte, and the name.
+const VERSION_NAMED: u8 = 3;
 
 /// What tells an inode from a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +151,8 @@ impl Filled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brought {
     pub(in crate::receive) identity: Identity,
+    /// The numbered name that a folder got because its own was taken.
+    pub(in crate::receive) numbered: Option<Vec<u8>>,
     /// Of a folder that was new then.
     filled: Option<Filled>,
     /// Inode and change time of files that landed where others see them, sorted.
@@ -159,13 +165,18 @@ pub(in crate::receive) fn nanos(time: Timestamp) -> i64 {
 
 impl Brought {
     pub(in crate::receive) fn new(identity: Identity) -> Self {
-        Self { identity, filled: None, files: Vec::new() }
+        Self { identity, numbered: None, filled: None, files: Vec::new() }
+    }
+
+    /// The same under the name `given`, which the sender calls `top`.
+    pub(in crate::receive) fn named(self, top: &[u8], given: &[u8]) -> Self {
+        Self { numbered: (given != top).then(|| given.to_vec()), ..self }
     }
 
     /// The same entry, in which nothing counts as received any more: whatever is there stays as it
     /// is.
     pub fn without_files(self) -> Self {
-        Self::new(self.identity)
+        Self { numbered: self.numbered, ..Self::new(self.identity) }
     }
 
     /// How many files are remembered by themselves.
@@ -222,7 +233,12 @@ impl Brought {
     /// For the store.
     pub fn encode(&self) -> Vec<u8> {
         let Identity { fsid, ino, birth } = self.identity;
-        let mut out = Vec::with_capacity(59 + FILE_LEN * self.files.len());
+        let numbered = self.numbered.as_deref().unwrap_or_default();
+        let mut out = Vec::with_capacity(61 + numbered.len() + FILE_LEN * self.files.len());
+        if let Ok(len @ 1..) = u8::try_from(numbered.len()) {
+            out.extend_from_slice(&[VERSION_NAMED, len]);
+            out.extend_from_slice(numbered);
+        }
         out.push(VERSION);
         out.extend_from_slice(&fsid.to_le_bytes());
         out.extend_from_slice(&ino.to_le_bytes());
@@ -250,6 +266,13 @@ impl Brought {
 
     /// From the store; none where it is not what this version writes.
     pub fn decode(record: &[u8]) -> Option<Self> {
+        let (numbered, record) = match record {
+            [VERSION_NAMED, len, rest @ ..] => {
+                let (name, rest) = rest.split_at_checked((*len).into())?;
+                (Some(Name::new(name).ok()?.as_bytes().to_vec()), rest)
+            }
+            _ => (None, record),
+        };
         let (version, rest) = record.split_first()?;
         if *version != VERSION {
             return None;
@@ -288,7 +311,7 @@ impl Brought {
         };
         let files = files.iter().map(file).collect::<Option<Vec<_>>>()?;
         let identity = Identity { fsid: u64::from_le_bytes(*fsid), ino: u64::from_le_bytes(*ino), birth };
-        files.is_sorted().then_some(Self { identity, filled, files })
+        files.is_sorted().then_some(Self { identity, numbered, filled, files })
     }
 
     /// Does as if everything in it had been received whenever it was last changed.
@@ -443,7 +466,9 @@ mod tests {
         brought.update(landings([(4, 9), (2, 8)]));
         assert_eq!(brought.files, [(2, 8), (4, 9)]);
         let marked = Brought::new(Identity { birth: Birth::Mark([9; MARK_LEN]), ..brought.identity });
-        for one in [&bare, &brought, &marked] {
+        let named = brought.clone().named(b"data", b"data (1)");
+        assert_eq!(brought.clone().named(b"data", b"data"), brought);
+        for one in [&bare, &brought, &marked, &named] {
             assert_eq!(Brought::decode(&one.encode()).as_ref(), Some(one));
         }
         let record = brought.encode();
@@ -452,6 +477,10 @@ mod tests {
             .filter(|len| !is_whole(len))
             .for_each(|len| assert_eq!(Brought::decode(&record[..len]), None));
         assert_eq!(Brought::decode(&[&[1][..], &record[1..]].concat()), None, "another version's");
+        for name in [&b""[..], b"..", b"a/b"] {
+            let record = [&[VERSION_NAMED, name.len() as u8][..], name, &record].concat();
+            assert_eq!(Brought::decode(&record), None, "{name:?} is no name");
+        }
     }
 
     #[test]

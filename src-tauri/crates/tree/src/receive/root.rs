@@ -1,10 +1,13 @@
 //! The folder that everything lands beneath, and where in it nothing may land.
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use parking_lot::RwLock;
 use ringway_model::{Fault, IntoHome, Invalid, Operation};
 use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::space::Filesystem;
@@ -20,6 +23,8 @@ pub(super) struct Root {
     pub(super) dir: Dir,
     /// As it was named.
     path: PathBuf,
+    /// Names of top-level folders that are merged into under another name than the sender's.
+    numbered: RwLock<HashMap<Vec<u8>, Vec<u8>>>,
     /// Its filesystem.
     pub(super) dev: u64,
     /// The kind of that.
@@ -57,7 +62,8 @@ impl Root {
             return Err(Fault::Invalid(Invalid::HomeFolder { folder: path.into() }));
         }
         let (into_home, own) = (options.into_home, options.own.clone());
-        Ok(Self { dir, path, dev: there.dev, filesystem, homes, is_home, into_home, own })
+        let numbered = RwLock::default();
+        Ok(Self { dir, path, numbered, dev: there.dev, filesystem, homes, is_home, into_home, own })
     }
 
     /// What changes something asks it.
@@ -68,6 +74,25 @@ impl Root {
     /// The path of a top-level name.
     pub(super) fn path_of(&self, name: &[u8]) -> PathBuf {
         self.path.join(OsStr::from_bytes(name))
+    }
+
+    /// Merges what the sender calls `top` into the folder `name`.
+    pub(super) fn number(&self, top: &[u8], name: &[u8]) {
+        self.numbered.write().insert(top.to_vec(), name.to_vec());
+    }
+
+    /// Where the sender's `path` is here, in folders that are merged into.
+    pub(super) fn here<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+        match self.numbered.read().get(&path[..end]) {
+            Some(name) => Cow::Owned([name, &path[end..]].concat()),
+            None => Cow::Borrowed(path),
+        }
+    }
+
+    /// Opens the folder that is at the sender's `path`, as [`here`](Self::here).
+    pub(super) fn open_here(&self, path: &[u8]) -> io::Result<Dir> {
+        self.dir.open_beneath(&self.here(path))
     }
 
     /// Refuses to go into a folder where nothing may land; whether it is a home.

@@ -11,6 +11,7 @@ pub(super) mod spool;
 pub(super) mod spot;
 pub(super) mod temporaries;
 pub(super) mod unfinished;
+pub(super) mod unlisted;
 pub(super) mod writeback;
 
 use std::collections::{HashMap, HashSet};

@@ -163,6 +163,8 @@ pub struct Noted {
     pub begun: HashMap<Version, Begun>,
     /// Marks of files that are whole and that a recorded sync covers.
     pub durable: HashSet<u64>,
+    /// Marks of files that are whole and that no recorded sync covers.
+    pub doubtful: HashSet<u64>,
     /// Bytes that recorded syncs cover.
     pub durable_bytes: u64,
     /// Bytes that are noted but that no recorded sync covers.
@@ -180,6 +182,11 @@ pub fn replay(bytes: &[u8]) -> Noted {
     }
     let doubtful = replay.pending.iter().map(|(_, written)| written.bytes());
     replay.noted.doubtful_bytes = doubtful.fold(0, u64::saturating_add);
+    let marks = replay.pending.into_iter().map(|(_, written)| match written {
+        Written::Whole { marks, .. } => marks,
+        Written::Range { .. } => Vec::new(),
+    });
+    replay.noted.doubtful = marks.flatten().collect();
     replay.noted.begun = replay.files.into_iter().flatten().collect();
     replay.noted
 }

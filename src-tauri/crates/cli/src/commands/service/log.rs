@@ -141,6 +141,11 @@ impl Log {
                 let (from, short) = (&note.from, note.from_id.short());
                 self.say(format_args!("note {} of {from} ({short}), {}", note.number, bytes(note.bytes)));
             }
+            AppEvent::NoteLost { from, from_id, why } => {
+                let text = words::note::lost(&from, from_id, why.as_ref());
+                self.event(&Event::Notice { text: &text });
+                self.lines.say(Level::Warning, text);
+            }
             // Lists, and what concerns windows only.
             AppEvent::DevicesChanged { .. }
             | AppEvent::NearbyChanged { .. }

@@ -1,6 +1,6 @@
 //! Browsing what another device shares, and getting from it.
-use ringway_engine::{AcceptOptions, GetRequest};
-use ringway_model::{Compression, Delta, IoMode, Pattern, Selection, ShareName, SharedWith, TlsMode, TransferAction};
+use ringway_engine::GetRequest;
+use ringway_model::{Pattern, Selection, ShareName, SharedWith, TransferAction};
 
 use super::*;
 use crate::app::Visit;
@@ -182,25 +182,9 @@ async fn got_by_a_command(near: &Machine, folder: &Path, selection: Selection) -
     let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
     let engine = Engine::open(paths).unwrap();
     engine.take_folder(folder);
-    let transfer = engine.get(GetRequest {
-        target: engine.resolve("far").unwrap(),
-        paths: vec![there(&["night"]).try_into().unwrap()],
-        selection,
-        destination: folder.to_owned(),
-        folder: None,
-        accept: AcceptOptions::default(),
-        code: None,
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
-        lanes: None,
-        compression: Compression::Auto,
-        delta: Delta::Auto,
-        limit: None,
-        verify: false,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
-    });
+    let (target, path) = (engine.resolve("far").unwrap(), there(&["night"]).try_into().unwrap());
+    let request = GetRequest::new(target, vec![path], folder.to_owned());
+    let transfer = engine.get(GetRequest { selection, ..request });
     let report = tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
     transfer.id().to_string()

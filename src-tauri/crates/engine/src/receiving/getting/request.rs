@@ -147,34 +147,17 @@ pub(super) fn refused(refusal: GetRefusal, request: &GetRequest) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use ringway_model::{Compression, Delta, DeviceId, IoMode, Pattern, Selection, TlsMode};
+    use ringway_model::{DeviceId, Pattern, Selection};
 
     use super::*;
     use crate::devices::reference::Reference;
     use crate::devices::target::Target;
-    use crate::transfers::options::AcceptOptions;
 
     fn request(paths: &[&str], selection: Selection) -> Result<Request, Fault> {
         let inside = |path: &&str| Reference::parse(format!("lab:{path}").as_ref()).unwrap().inside.unwrap();
-        let request = GetRequest {
-            target: Target::Device(DeviceId([7; 32])),
-            paths: paths.iter().map(inside).collect(),
-            selection,
-            destination: "/in".into(),
-            folder: None,
-            accept: AcceptOptions::default(),
-            code: None,
-            tls: TlsMode::Auto,
-            io: IoMode::Auto,
-            lanes: None,
-            compression: Compression::Auto,
-            delta: Delta::Auto,
-            limit: None,
-            verify: false,
-            records_per_key: None,
-            retry: None,
-            timeout: None,
-        };
+        let target = Target::Device(DeviceId([7; 32]));
+        let request = GetRequest::new(target, paths.iter().map(inside).collect(), "/in".into());
+        let request = GetRequest { selection, ..request };
         Request::new(&request, TransferId([1; 16]), Duration::ZERO)
     }
 

@@ -195,6 +195,7 @@ impl Prover<'_> {
         };
         let dir = Arc::new(self.incoming.flags.wait_to_open(|| match record.folder.is_empty() {
             true => base.try_clone(),
+            false if record.at == At::Root => self.incoming.root.open_here(&record.folder),
             false => base.open_beneath(&record.folder),
         })?);
         self.last = Some((record.at, record.folder.clone(), Arc::clone(&dir)));
@@ -250,7 +251,7 @@ impl Prover<'_> {
         if !matches!(wrong, Wrong::Gone(_))
             && let Err(error) = self.remove(record)
         {
-            incoming.results.failures.add(&record.folder, Some(&record.name), failed(Operation::Create, &error));
+            incoming.results.failures.add(&record.folder, Some(&record.name), failed(Operation::Remove, &error));
         }
     }
 
@@ -267,10 +268,10 @@ impl Prover<'_> {
         if is_staged {
             return dir.unlink(&record.name);
         }
-        let Incoming { openings, staging, .. } = self.incoming;
+        let Incoming { openings, root, staging, .. } = self.incoming;
         let _opening = openings.open_path_for_change(&dir, &record.folder);
         let temporary = staging.temporaries.next();
-        take_away(&staging.dir, &temporary, (&record.folder, &dir), &record.name, &there).map(drop)
+        take_away(&staging.dir, &temporary, (&root.here(&record.folder), &dir), &record.name, &there).map(drop)
     }
 }
 

@@ -279,7 +279,8 @@ fn unlink_anothers(
     let anothers = target.metadata(target_name).ok();
     match (anothers, folder.dir.metadata(name).ok()) {
         (Some(anothers), Some(there)) if identity(&anothers) == identity(&there) => {
-            let (staging, place) = (&incoming.staging, (&*folder.path, &*folder.dir));
+            let (staging, path) = (&incoming.staging, incoming.root.here(&folder.path));
+            let place = (&*path, &*folder.dir);
             take_away(&staging.dir, &staging.temporaries.next(), place, name, &there)
                 .map_err(during(Operation::Link))?;
             Ok(Linked::NoFile)

@@ -314,14 +314,17 @@ impl<'i> FolderCache<'i> {
         if staging.tree.metadata(top).is_ok() {
             return Ok(Landing::Staged);
         }
-        let existing = match root.dir.metadata(top) {
+        // What the same device's folder of that name became may have a number.
+        let brought = if policy.on_conflict == OnConflict::RenameTop { policy.top.brought(top) } else { None };
+        let name = brought.as_ref().and_then(|brought| brought.numbered.clone()).unwrap_or_else(|| top.to_vec());
+        let existing = match root.dir.metadata(&name) {
             Ok(existing) => Some(existing.kind),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(during(Operation::Open)(error)),
         };
         let on_existing = match (existing, policy.on_conflict) {
             (None, _) => None,
-            (Some(_), OnConflict::RenameTop) => policy.top.brought(top).map(|_| Policy::Update),
+            (Some(_), OnConflict::RenameTop) => brought.as_ref().map(|_| Policy::Update),
             (Some(_), on_conflict) => Some(Policy::by(on_conflict)),
         };
         match (on_existing, existing) {
@@ -333,8 +336,11 @@ impl<'i> FolderCache<'i> {
                 Ok(Landing::Staged)
             }
             (Some(on_existing), Some(Kind::Dir)) => {
-                policy.top.note_arrived(top, false);
-                policy.top.note_added_to(top);
+                policy.top.note_arrived(&name, false);
+                policy.top.note_added_to(top, || brought.or_else(|| policy.top.brought(top)));
+                if name != top {
+                    root.number(top, &name);
+                }
                 Ok(Landing::Merged(on_existing))
             }
             (Some(_), _) => Err(EntryError::IN_THE_WAY.into()),
@@ -370,6 +376,8 @@ impl<'i> FolderCache<'i> {
         let Incoming { root, staging, folding, openings, .. } = self.incoming;
         let parent = above.map_or(&root.dir, |above| &above.dir);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let here = if above.is_none() { root.here(name) } else { name.into() };
+        let name = &*here;
         above.map_or(Ok(()), |above| above.admits(name).and_then(|()| above.admit_in(folding, name)))?;
         let exact = || match above {
             Some(above) => above.has_exactly(name).map_err(during(Operation::Read)),

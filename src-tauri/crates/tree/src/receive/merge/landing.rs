@@ -220,9 +220,9 @@ impl Incoming {
         parts.create_new(&probe, crate::receive::FILLING_FILE_MODE).map_err(self.staging.or_gone(Operation::Create))?;
         let renamed = parts.rename_noreplace(&probe, &folder.dir, &probe);
         match renamed {
-            Ok(()) => folder.dir.unlink(&probe).map_err(during(Operation::Create))?,
+            Ok(()) => folder.dir.unlink(&probe).map_err(during(Operation::Remove))?,
             Err(error) => {
-                parts.unlink(&probe).map_err(during(Operation::Create))?;
+                parts.unlink(&probe).map_err(during(Operation::Remove))?;
                 if !is(&error, Errno::XDEV) {
                     return Err(self.not_named(folder, name, Operation::Rename, error));
                 }

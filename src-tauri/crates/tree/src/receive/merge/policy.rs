@@ -150,7 +150,10 @@ impl MergePolicy {
         let kept = kept.and_then(|was| folder.dir.open_read(name).ok().map(|file| (was, file)));
         match was.filter(|_| self.keeps_edits(folder)) {
             Some(was) if self.top.is_edited(folder, name, &was) => return Err(io::ErrorKind::AlreadyExists.into()),
-            Some(was) => exchange_with((from, from_name), folder, name, &was, staging)?,
+            Some(was) => {
+                let path = self.attributes.root.here(&folder.path);
+                exchange_with((from, from_name), (&path, folder), name, &was, staging)?
+            }
             // What is saved there from now on is the owner's.
             None if self.keeps_edits(folder) => from.rename_noreplace(from_name, &folder.dir, name)?,
             None => from.rename(from_name, &folder.dir, name)?,
@@ -301,13 +304,13 @@ impl MergePolicy {
 /// the two is the owner's.
 fn exchange_with(
     (from, from_name): (&Dir, &[u8]),
-    folder: &Folder,
+    (path, folder): (&[u8], &Folder),
     name: &[u8],
     was: &Metadata,
     staging: (&Dir, &Spot),
 ) -> io::Result<()> {
     let staged = from.metadata(from_name)?;
-    let recorded = exchanges::record(staging, from_name, (&folder.path, name), (&staged, was))?;
+    let recorded = exchanges::record(staging, from_name, (path, name), (&staged, was))?;
     let replaced = rename_over((from, from_name), (&folder.dir, name), (&staged, was));
     if replaced.is_ok() || !recorded.may_hold_owners(from, from_name) {
         recorded.forget();

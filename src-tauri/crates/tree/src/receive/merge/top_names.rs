@@ -16,7 +16,7 @@ use crate::disk::Dir;
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
-use crate::receive::numbered::{NUMBER_MAX, numbered};
+use crate::receive::numbered::{NUMBER_MAX, free_number, numbered};
 use crate::receive::options::{Announce, BroughtBefore};
 use crate::receive::received_before::{self, AllLandings, Brought, FILES_IN_ALL_MAX, Filled, Identity, Landings};
 use crate::receive::root::Root;
@@ -69,7 +69,7 @@ impl TopNames {
     pub(in crate::receive) fn policy_for(&self, folder: &Folder, name: &[u8]) -> (Policy, Option<Arc<Brought>>) {
         match folder.landing {
             Landing::Merged(policy) => (policy, folder.brought.clone()),
-            Landing::Root if self.on_conflict == OnConflict::RenameTop => match self.brought(name) {
+            Landing::Root if self.on_conflict == OnConflict::RenameTop => match self.brought_as_named(name) {
                 Some(brought) => (Policy::Update, Some(Arc::new(brought))),
                 None => (Policy::Number, None),
             },
@@ -78,19 +78,30 @@ impl TopNames {
     }
 
     /// What is known of the top-level entry `top`, if it is the very one that the same device
-    /// brought before.
+    /// brought before. A folder is it under `top`, or, where names are numbered, under the number
+    /// that it got.
     pub(in crate::receive) fn brought(&self, top: &[u8]) -> Option<Brought> {
         let brought = (self.brought_before)(top)?;
-        (Identity::of(&self.root.dir, top)? == brought.identity).then_some(brought)
+        let is_it = |name: &[u8]| Identity::of(&self.root.dir, name) == Some(brought.identity);
+        if is_it(top) {
+            return Some(brought.named(top, top));
+        }
+        let is_numbered = self.on_conflict == OnConflict::RenameTop && brought.numbered.as_deref().is_some_and(is_it);
+        is_numbered.then_some(brought)
+    }
+
+    /// The same, if it has the name `top`.
+    fn brought_as_named(&self, top: &[u8]) -> Option<Brought> {
+        self.brought(top).filter(|brought| brought.numbered.is_none())
     }
 
     /// Remembers that this transfer adds to what the same device brought before, whatever the
     /// policy is.
-    pub(in crate::receive) fn note_added_to(&self, top: &[u8]) {
+    pub(in crate::receive) fn note_added_to(&self, top: &[u8], brought: impl FnOnce() -> Option<Brought>) {
         let mut added_to = self.added_to.lock();
         if added_to.len() < BROUGHT_NAMES_MAX
             && !added_to.contains_key(top)
-            && let Some(brought) = self.brought(top)
+            && let Some(brought) = brought()
         {
             let files: usize = added_to.values().map(|brought| brought.files()).sum();
             if files + brought.files() <= FILES_IN_ALL_MAX {
@@ -115,14 +126,21 @@ impl TopNames {
             }
         };
         note(&mut self.arrived.lock());
+        if made {
+            self.note_made(top, top, None);
+        }
+    }
+
+    /// Remembers that this transfer has given `name` to the sender's entry `top`.
+    fn note_made(&self, top: &[u8], name: &[u8], filled: Option<Filled>) {
         let mut all = self.made.lock();
-        if made && (all.len() < BROUGHT_NAMES_MAX || all.contains_key(top)) {
+        if all.len() < BROUGHT_NAMES_MAX || all.contains_key(top) {
             // A second mark would be another identity than the one that was announced.
             let identity = match self.announced.lock().contains(top) {
-                true => Identity::of(&self.root.dir, top),
-                false => Identity::given(&self.root.dir, top),
+                true => Identity::of(&self.root.dir, name),
+                false => Identity::given(&self.root.dir, name),
             };
-            all.insert(top.to_vec(), identity.map(Brought::new));
+            all.insert(top.to_vec(), identity.map(|identity| known(identity, filled).named(top, name)));
         }
     }
 
@@ -130,13 +148,8 @@ impl TopNames {
     /// numbered one, and filled it before anybody saw it. Under a numbered name it is not the
     /// folder that the sender has by that name, if it has one.
     pub(in crate::receive) fn note_published(&self, top: &[u8], name: &[u8], filled: Option<Filled>) {
-        self.note_arrived(name, name == top);
-        if name == top
-            && let Some(filled) = filled
-            && let Some(Some(brought)) = self.made.lock().get_mut(top)
-        {
-            brought.set_filled(filled);
-        }
+        self.note_arrived(name, false);
+        self.note_made(top, name, filled);
     }
 
     /// Whether anything is remembered.
@@ -144,13 +157,26 @@ impl TopNames {
         self.announce_by.is_some()
     }
 
-    /// Has the folders of the staging tree remembered that are about to get their names. One whose
-    /// name something has already will get another one.
-    pub(in crate::receive) fn announce(&self, mut names: Vec<Vec<u8>>, tree: &Dir, filled: Option<Filled>) {
+    /// Has the folders of the staging tree remembered that are about to get their names, or the
+    /// first free numbers.
+    pub(in crate::receive) fn announce(&self, names: Vec<Vec<u8>>, tree: &Dir, filled: Option<Filled>) {
         let Some(announce) = &self.announce_by else { return };
-        names.retain(|name| self.root.dir.metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
-        let known = |name: Vec<u8>| brought_as(&name, tree, filled).map(|brought| (name, brought));
-        let brought: Vec<_> = names.into_iter().filter_map(known).collect();
+        let is_free = |name: &[u8]| match self.root.dir.metadata(name) {
+            Ok(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        };
+        let will_be = |top: &[u8]| match is_free(top) {
+            Ok(()) => Ok(top.to_vec()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => free_number(top, false, is_free),
+            Err(error) => Err(error),
+        };
+        let brought = |top: Vec<u8>| {
+            let name = will_be(&top).ok()?;
+            let brought = known(Identity::given(tree, &top)?, filled).named(&top, &name);
+            Some((top, brought))
+        };
+        let brought: Vec<_> = names.into_iter().filter_map(brought).collect();
         *self.announced.lock() = brought.iter().map(|(name, _)| name.clone()).collect();
         if !brought.is_empty() {
             announce(brought);
@@ -164,7 +190,7 @@ impl TopNames {
 
     /// What the sender has brought by now, under the first top-level names that were given to it,
     /// and what it brought before and has added to; those not yet taken. What has one of these
-    /// names is the sender's, and nobody else's.
+    /// names, or the number that is known of it, is the sender's, and nobody else's.
     pub(in crate::receive) fn take_brought(&self) -> Vec<(Vec<u8>, Brought)> {
         let made = std::mem::take(&mut *self.made.lock());
         let added_to = std::mem::take(&mut *self.added_to.lock());
@@ -285,10 +311,12 @@ impl TopNames {
             return false;
         }
         let top = Self::top_of(folder, name);
-        if folder.landing == Landing::Root {
-            self.note_added_to(top);
+        let is_top = folder.landing == Landing::Root;
+        if is_top {
+            self.note_added_to(top, || self.brought_as_named(top));
         }
-        let before = self.added_to.lock().get(top).map(Arc::clone);
+        let before =
+            self.added_to.lock().get(top).filter(|before| !is_top || before.numbered.is_none()).map(Arc::clone);
         match before {
             Some(before) => self.is_received(&before, folder, name, there),
             None => self.has_landed(folder, name, there),
@@ -341,11 +369,11 @@ impl TopNames {
     }
 }
 
-/// What will be known of the staged folder `top` once it has that name.
-fn brought_as(top: &[u8], tree: &Dir, filled: Option<Filled>) -> Option<Brought> {
-    let mut brought = Brought::new(Identity::given(tree, top)?);
+/// What is known of a new folder.
+fn known(identity: Identity, filled: Option<Filled>) -> Brought {
+    let mut brought = Brought::new(identity);
     if let Some(filled) = filled {
         brought.set_filled(filled);
     }
-    Some(brought)
+    brought
 }

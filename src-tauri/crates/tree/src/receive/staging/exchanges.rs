@@ -162,6 +162,8 @@ pub(in crate::receive) fn record<'d>(
         Spot::Beside(..) | Spot::Own | Spot::Aside(..) => staging,
     };
     let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
+    // A numbered folder has longer paths than its sender: one that is too long is not read back.
+    RelPath::new(&path).map_err(|_| io::Error::from(Errno::NAMETOOLONG))?;
     let exchange = Exchange { staged: version_of(staged), was: version_of(was), path };
     let (record, text) = (name_of(from_name), exchange.encode());
     // A path may be too long for a link, and FAT has none.

@@ -94,12 +94,12 @@ pub fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
 /// [`Fault::Path`] with what could not be opened or removed; what is left of it can be removed
 /// again.
 pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
-    let at = |source| Fault::path(folder.to_owned(), Operation::Write, source);
+    let at = |operation| move |source| Fault::path(folder.to_owned(), operation, source);
     let name = [OWN_PREFIX, id.as_bytes()].concat();
     if attempt_id(&name).is_none() {
         return Ok(false);
     }
-    let root = Dir::open(folder).map_err(at)?;
+    let root = Dir::open(folder).map_err(at(Operation::Open))?;
     let dir = match staging::open_ours(&root, &name) {
         Some(dir) if staging::lock_again(&root, &name, &dir) => dir,
         _ => return Ok(false),
@@ -107,7 +107,7 @@ pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
     read_only_folders::restore_left(&root, &dir);
     let removed = removal::remove_staging(&root, &name);
     drop(dir);
-    removed.map(|()| true).map_err(at)
+    removed.map(|()| true).map_err(at(Operation::Remove))
 }
 
 fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {

@@ -652,6 +652,16 @@ fn a_receiver_that_is_killed_once_a_folder_has_its_name_knows_whose_it_is() {
 }
 
 #[test]
+fn a_receiver_that_is_killed_once_a_folder_has_its_number_knows_whose_it_is() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("album")).unwrap();
+    cross(&site.begin(UPDATE), vec![album()]);
+    cross(&site.begin(UPDATE), vec![album_changed()]);
+    assert_eq!(site.names(), ["album", "album (1)"]);
+    assert_eq!(&*site.text("album (1)/p1.jpg"), "one b");
+}
+
+#[test]
 fn however_many_names_are_sent_at_once_all_are_known_as_the_devices() {
     let site = Site::in_memory();
     let count = 300;

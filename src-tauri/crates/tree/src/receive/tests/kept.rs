@@ -229,6 +229,75 @@ fn what_a_killed_attempt_began_is_compared_chunk_by_chunk() {
     assert!(fs::read(site.at("new/large")).unwrap() == all);
 }
 
+/// The files in the trees of an attempt and of earlier ones.
+fn staged_files(staging: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    for attempt in [staging.to_owned(), staging.join("kept-0"), staging.join("kept-1")] {
+        files.extend(
+            fs::read_dir(attempt.join("tree/new")).into_iter().flatten().map(|entry| entry.unwrap().file_name()),
+        );
+    }
+    let mut files: Vec<_> = files.into_iter().map(|name| name.into_string().unwrap()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_no_journal_lists_goes_where_the_disk_is_full_and_stays_otherwise() {
+    for is_full in [true, false] {
+        let site = Site::new();
+        let first = Asked::begin(&site, OnConflict::Replace);
+        first.incoming.staging.journal.close();
+        first.killed(&site, Lane::default().folder("new").file("of the first", b"first"));
+        let large = file("large", LARGE as usize, 0o644);
+        let second = Asked::begin(&site, OnConflict::Replace);
+        let lane = Lane::default().folder("new").file("listed", b"listed");
+        second.run(ranges(lane, "new", large, &[0..MIB, MIB..2 * MIB], false));
+        second.incoming.staging.synchronise_kept();
+        second.incoming.staging.journal.close();
+        second.run(Lane::default().folder("new").file("of the second", b"second"));
+        if is_full {
+            second.incoming.note_full();
+        }
+        let staging = site.at(std::str::from_utf8(&second.incoming.staging.name).unwrap());
+        assert!(second.incoming.keep().unwrap());
+        let expected =
+            if is_full { &["large", "listed"][..] } else { &["large", "listed", "of the first", "of the second"] };
+        assert_eq!(staged_files(&staging), expected);
+        drop(second);
+        let mut again = Asked::begin(&site, OnConflict::Replace);
+        assert_eq!(listed_and_cut(&mut again, "new", &[file("listed", 6, 0o644)]), [false]);
+    }
+}
+
+#[test]
+fn an_attempt_after_a_full_disk_has_the_room_that_unlisted_files_took() {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    let Some(_mount) = Mount::tmpfs(&site.root, "size=6m") else { return };
+    let half = vec![1; 512 << 10];
+    let names: Vec<_> = (0..6).map(|number| format!("u{number}")).collect();
+    let unlisted =
+        |lane: Lane| names.iter().fold(lane.folder("new"), |lane, name| lane.file(name, &half).flush().folder("new"));
+    let first = Asked::begin(&site, OnConflict::Replace);
+    first.run(Lane::default().folder("new").file("listed", &half));
+    first.incoming.staging.synchronise_kept();
+    first.incoming.staging.journal.close();
+    let large = file("large", LARGE as usize, 0o644);
+    let lane = ranges(unlisted(Lane::default()), "new", large, &[0..MIB, MIB..2 * MIB, 2 * MIB..3 * MIB], false);
+    let ended = first.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::DestinationFull)), "{ended:?}");
+    assert!(first.incoming.keep().unwrap());
+    drop(first);
+
+    let second = Asked::begin(&site, OnConflict::Replace);
+    let lane =
+        unlisted(Lane::default().list_again(0, "new", &[file("listed", half.len(), 0o644)]).had(1, half.len() as u64));
+    let (receipt, _, failures) = cross(&second.incoming, vec![lane]);
+    assert_eq!((receipt.there.files, failures), (7, vec![]));
+    assert_eq!(names_in(&site.at("new")).len(), 7);
+}
+
 /// Runs a lane that is cut and lists these files; which of them are wanted.
 fn listed_and_cut(asked: &mut Asked, at: &str, files: &[Entry<'_>]) -> Vec<bool> {
     let lane = Lane::default().list_again(0, at, files);

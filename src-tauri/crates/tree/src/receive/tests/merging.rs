@@ -161,6 +161,101 @@ fn rename_top_numbers_unknown_folders_and_merges_known_ones() {
     assert_eq!(site.text("plain (1)/a"), "theirs");
 }
 
+#[test]
+fn a_numbered_folder_is_updated_when_the_same_is_sent_again() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree")).unwrap();
+    fs::write(site.at("tree/a"), "mine").unwrap();
+    let lane = |contents: &'static [u8]| {
+        let lane = Lane::default().made("tree", 0o755).file("a", contents).made("tree/sub", 0o755).file("b", contents);
+        lane.entry(&linked("c", contents.len(), 1), contents).entry(&hard_link("d", 1, true), b"")
+    };
+    let options = || site.options(OnConflict::RenameTop);
+    site.receive(options(), vec![lane(b"first")]);
+    assert_eq!(site.names(), ["tree", "tree (1)"]);
+    fs::write(site.at("tree (1)/sub/b"), "my edit").unwrap();
+
+    let (receipt, edits, failures) = site.receive(options(), vec![lane(b"second")]);
+    assert_eq!((site.names(), failures), (vec!["tree".to_owned(), "tree (1)".to_owned()], vec![]));
+    assert_eq!((receipt.edited, edits.len()), (1, 1));
+    assert_eq!((&*site.text("tree/a"), &*site.text("tree (1)/a")), ("mine", "second"));
+    assert_eq!((&*site.text("tree (1)/sub/b"), &*site.text("tree (1)/sub/b (1)")), ("my edit", "second"));
+    let ino = |name: &str| fs::metadata(site.at(name)).unwrap().ino();
+    assert_eq!((&*site.text("tree (1)/sub/c"), ino("tree (1)/sub/c")), ("second", ino("tree (1)/sub/d")));
+    assert_eq!(names_in(&site.at("tree")), ["a"]);
+
+    // Its own name is free by now, and then it has that.
+    fs::remove_dir_all(site.at("tree")).unwrap();
+    site.receive(options(), vec![lane(b"the third")]);
+    assert_eq!((site.names(), &*site.text("tree (1)/a")), (vec!["tree (1)".to_owned()], "the third"));
+    fs::rename(site.at("tree (1)"), site.at("tree")).unwrap();
+    site.receive(options(), vec![lane(b"fourth")]);
+    assert_eq!((site.names(), &*site.text("tree/a")), (vec!["tree".to_owned()], "fourth"));
+}
+
+#[test]
+fn only_the_very_folder_that_a_device_brought_is_updated_under_a_number() {
+    type Make = fn(&Site);
+    let ways: [(&str, Make); 3] = [
+        ("made anew", |site| {
+            fs::remove_dir_all(site.at("tree (1)")).unwrap();
+            fs::create_dir(site.at("tree (1)")).unwrap();
+        }),
+        ("another one moved there", |site| {
+            fs::create_dir(site.at("mine")).unwrap();
+            fs::rename(site.at("tree (1)"), site.at("away")).unwrap();
+            fs::rename(site.at("mine"), site.at("tree (1)")).unwrap();
+        }),
+        ("another device's", |site| site.brought.lock().clear()),
+    ];
+    let lane = |contents: &'static [u8]| Lane::default().made("tree", 0o755).file("a", contents);
+    for (way, make) in ways {
+        let site = Site::new();
+        fs::create_dir_all(site.at("tree")).unwrap();
+        site.receive(site.options(OnConflict::RenameTop), vec![lane(b"first")]);
+        make(&site);
+        fs::write(site.at("tree (1)/a"), "theirs").unwrap();
+        let (_, _, failures) = site.receive(site.options(OnConflict::RenameTop), vec![lane(b"second")]);
+        assert_eq!((failures, &*site.text("tree (1)/a")), (vec![], "theirs"), "{way}");
+        assert_eq!(site.text("tree (2)/a"), "second", "{way}");
+        assert_eq!(names_in(&site.at("tree")), [""; 0], "{way}");
+    }
+}
+
+#[test]
+fn a_device_may_have_a_folder_whose_name_is_the_number_of_another_one() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree")).unwrap();
+    let both = |contents: &'static [u8]| {
+        Lane::default().made("tree", 0o755).file("a", contents).made("tree (1)", 0o755).file("b", contents)
+    };
+    site.receive(site.options(OnConflict::RenameTop), vec![both(b"first")]);
+    let before = site.names();
+    assert_eq!(before.len(), 3, "{before:?}");
+    site.receive(site.options(OnConflict::RenameTop), vec![both(b"second")]);
+    assert_eq!(site.names(), before);
+    for folder in &before[1..] {
+        let names = names_in(&site.at(folder));
+        assert_eq!((names.len(), &*site.text(&format!("{folder}/{}", names[0]))), (1, "second"), "{folder}: {names:?}");
+    }
+    // Only `update` looks for it.
+    let (_, _, failures) =
+        site.receive(site.options(OnConflict::Replace), vec![Lane::default().folder("tree").file("a", b"third")]);
+    assert_eq!((failures, &*site.text("tree/a")), (vec![], "third"));
+}
+
+#[test]
+fn an_owners_file_is_not_taken_for_the_folder_that_got_a_number() {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    fs::write(site.at("tree"), "mine").unwrap();
+    site.receive(site.options(OnConflict::RenameTop), vec![Lane::default().made("tree", 0o755).file("a", b"first")]);
+    site.brought.lock().get_mut(&b"tree"[..]).unwrap().fill_for_ever();
+    let lane = Lane::default().folder("").file("tree", b"theirs");
+    let (_, _, failures) = site.receive(site.options(OnConflict::RenameTop), vec![lane]);
+    assert_eq!((failures, &*site.text("tree"), &*site.text("tree (2)")), (vec![], "mine", "theirs"));
+}
+
 /// What is there before: one of everything that a file or folder can meet.
 fn crowded(site: &Site) {
     fs::create_dir_all(site.at("tree/folder/inner")).unwrap();

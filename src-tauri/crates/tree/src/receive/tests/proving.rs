@@ -4,8 +4,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::mpsc;
 
 use ringway_model::Side;
+use ringway_sys::dir::Dir as KernelDir;
+use rustix::io::Errno;
 
 use super::*;
+use crate::disk::Disk;
 
 const LARGE: usize = 5 << 20;
 
@@ -104,6 +107,25 @@ fn a_file_that_reads_back_differently_is_named_and_not_there() {
         assert_eq!(site.text("top/two"), "second");
         assert_eq!(site.names(), ["top"]);
     }
+}
+
+/// A disk that removes no file of that name.
+struct Keeping(&'static [u8]);
+
+impl Disk for Keeping {
+    fn unlink(&self, dir: &KernelDir, name: &[u8]) -> io::Result<()> {
+        if name == self.0 { Err(Errno::PERM.into()) } else { dir.unlink(name) }
+    }
+}
+
+#[test]
+fn a_file_that_reads_back_differently_and_cannot_be_removed_is_said_to_be_so() {
+    let site = Site::new();
+    let incoming = Incoming::begin_on(options(&site, OnConflict::Replace), Arc::new(Keeping(b"one"))).unwrap();
+    let (_, failures) = cross_after(&incoming, lane("top", &contents(LARGE)), || alter(&staged(&site, "top/one"), 2));
+    let reason = FailureReason::Os { errno: Errno::PERM.raw_os_error() };
+    let kept = Failure { operation: Operation::Remove, reason, ..differs("top/one") };
+    assert_eq!(failures, [differs("top/one"), kept]);
 }
 
 #[test]

@@ -124,6 +124,12 @@ fn top(path: &str) -> &str {
     path.split('/').next().unwrap_or(path)
 }
 
+/// The sender's path of what is at `path`, where the top-level folder got a number.
+fn sent_as(path: &str) -> String {
+    let (top, below) = path.split_at(top(path).len());
+    without_number(top) + below
+}
+
 /// What of the sessions so far bears on the next one.
 pub(super) struct Judge {
     policy: OnConflict,
@@ -173,6 +179,8 @@ impl Judge {
             OnConflict::RenameTop => left.is_some(),
             OnConflict::Keep | OnConflict::Rename => false,
         };
+        // What the device's folder became, if that got a number.
+        let path = &*if self.policy == OnConflict::RenameTop { sent_as(path) } else { path.to_owned() };
         let allowed = may_change
             && OFFERED.contains(&top(path))
             && match &is.node {
@@ -202,10 +210,13 @@ impl Judge {
         // equal to it, which under `replace` size and time tell, as rsync has it.
         if let Some((owned, was)) = before.iter().find(|(_, was)| was.ino == is.ino && was.node != Node::Folder) {
             let is_equal = match &was.node {
-                Node::File(contents) => was.has_sent_time() || self.sent.allows_file(owned, contents),
+                Node::File(contents) => {
+                    was.has_sent_time()
+                        || [owned, &sent_as(owned)].iter().any(|path| self.sent.allows_file(path, contents))
+                }
                 _ => false,
             };
-            let is_linked = self.sent.are_names_of_one(owned, &asked);
+            let is_linked = [owned, &sent_as(owned)].iter().any(|path| self.sent.are_names_of_one(path, &asked));
             return match self.policy {
                 OnConflict::Replace | OnConflict::RenameTop if is_equal && is_linked => Ok(()),
                 _ => Err(format!("{path} is a name of {owned}, which was there before")),
