@@ -954,6 +954,10 @@ rows! {
         what: "The pattern “{pattern}” is not understood.",
         next: "Close each bracket, and put a character after each backslash. Patterns are written as in a .gitignore file.",
     }
+    PATTERN_PATH: "fault.unfit.patternPath" {
+        what: "The pattern “{pattern}” matches nothing: no entry has a path with “.”, “..” or “//” in it.",
+        next: "Write “x” for that name at any depth, or “/x” for the one at the top.",
+    }
     DESTINATION_FULL: "fault.destinationFull" {
         what: "The disk filled up during the transfer{missing}.",
         next: "Complete files are kept. Free up space or choose another folder there, then send the same again to resume.",
