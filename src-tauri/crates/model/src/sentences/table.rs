@@ -493,7 +493,7 @@ rows! {
         what: "its disk is not mounted",
     }
     SHARE_REPLACED: "share.why.replaced" {
-        what: "another folder has its path",
+        what: "something else has its path",
     }
     SHARE_NOT_READABLE: "share.why.notReadable" {
         what: "it is not readable",
