@@ -102,6 +102,7 @@ async fn entries(browser: &mut Browser, inside: &PathInShare, args: &LsArgs, out
     let (pages, to_print) = mpsc::channel(PRINTING_MAX);
     let (printed, exit) = oneshot::channel();
     let printing = Printing { own: inside.shown(), is_long: args.long, out: out.clone() };
+    browser.check_contents(inside).await?;
     // A thread of its own waits for a reader that pauses, so that the session goes on.
     let prints = move || {
         let _ = printed.send(printing.run(to_print));
