@@ -202,6 +202,8 @@ function invalid(why: Invalid): Sentence {
       return says("fault.unfit.tooMany");
     case "pattern":
       return says("fault.unfit.pattern", { pattern: why.pattern.path });
+    case "pattern_path":
+      return says("fault.unfit.patternPath", { pattern: why.pattern.path });
     case "option":
       return says("fault.invalid", { detail: why.detail });
     default:

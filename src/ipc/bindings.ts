@@ -1131,6 +1131,10 @@ folder: PathText } |
 { reason: "pattern"; 
 /**  The pattern. */
 pattern: PathText } | 
+/**  A pattern whose path no entry has: a part of it is `.`, `..` or empty. */
+{ reason: "pattern_path"; 
+/**  The pattern. */
+pattern: PathText } | 
 /**  A note is empty or too long. */
 { reason: "note" } | 
 /**  An option that can be given in a terminal, but not in the window. */

@@ -330,6 +330,7 @@ export interface Arguments {
   "fault.unfit.sharedHomeFolder": { folder: string };
   "fault.unfit.dropInHome": { folder: string };
   "fault.unfit.pattern": { pattern: string };
+  "fault.unfit.patternPath": { pattern: string };
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };

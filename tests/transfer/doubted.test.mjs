@@ -80,6 +80,11 @@ async function again(t, { tree, inbox, near, far }) {
   const network = await countingNetwork(t, receiving.target);
   const sending = sender(t, near, tree, network.target, { args: plain });
   await ends(sending, receiving);
+  for (const end of [sending, receiving]) {
+    const { reused, bytes, moved } = end.events.find(({ event }) => event === "finished");
+    assert.equal(reused, 0, `nothing is replaced: ${end.said()}`);
+    assert.ok(moved < bytes, end.said());
+  }
   same(tree, join(inbox, "tree"));
   assert.deepEqual(readdirSync(inbox), ["tree"]);
   return network.bytes;

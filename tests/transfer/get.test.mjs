@@ -45,6 +45,18 @@ test("a whole share, its contents, and several paths at once", async (t) => {
   sameInside(shared, join(whole, "runs"));
   await got(t, near, [`${serving.target}:runs/`, contents]);
   sameInside(shared, contents);
+  // Both of one folder, in either order: each is listed whole.
+  for (const [number, both] of [["runs", "runs/"], ["runs/", "runs"], ["runs/by name", "runs/by name/"], ["runs/by name/", "runs/by name"]].entries()) {
+    const into = join(base, `both ${number}`);
+    mkdirSync(into);
+    const words = both.map((path) => `${serving.target}:${path}`);
+    const dry = await got(t, near, [...words, into], { args: ["--dry-run"] });
+    const done = await got(t, near, [...words, into]);
+    const [name, folder] = both[0].includes(" ") ? ["by name", join(shared, "by name")] : ["runs", shared];
+    sameInside(folder, join(into, name));
+    assert.deepEqual(listing(into).filter((path) => path !== name && !path.startsWith(`${name}/`)), listing(folder));
+    assert.deepEqual([finished(dry).files, finished(dry).failed], [finished(done).files, 0], both.join());
+  }
 });
 
 test("by the device's name, into the current folder, and again without sending what is there", async (t) => {

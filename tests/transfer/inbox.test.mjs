@@ -1,7 +1,7 @@
 // Ended transfers are stored at both ends, and `ringway inbox` shows, searches and forgets them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
@@ -91,6 +91,20 @@ test("a past transfer is sent again by its number, from any folder and to the sa
     assert.equal(refused.status, EXIT.usage, refused.said());
     assert.match(refused.said(), /inbox --sent/);
   }
+  // Without a number it is the last one. What was received is none.
+  const elsewhere = join(source, "other");
+  writeFileSync(elsewhere, "other");
+  const [other, last] = [await receiver(t, far, inbox, { port: receiving.port }), near.start(["send", elsewhere, "lab", "--json"])];
+  t.after(() => last.kill());
+  await ends(last, other);
+  rmSync(join(inbox, "other"));
+  const third = await receiver(t, far, inbox, { port: receiving.port });
+  const latest = near.start(["send", "--again", "--json"], { cwd: base });
+  t.after(() => latest.kill());
+  await ends(latest, third);
+  assert.equal(readFileSync(join(inbox, "other"), "utf8"), "other");
+  const none = await far.run(["send", "--again"]);
+  assert.deepEqual([none.status, /Nothing was sent yet/.test(none.said())], [EXIT.usage, true], none.said());
 });
 
 test("a transfer that takes a while is remembered with its course", async (t) => {

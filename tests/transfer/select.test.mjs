@@ -144,6 +144,8 @@ test("selections that make no sense are refused before anybody is asked", async 
   };
   await refused(["--exclude", "a[b"], /The pattern “a\[b” is not understood/);
   await refused(["--exclude", ""], /empty/);
+  for (const pattern of ["./x", "../x", "a//b", "x/..", "/.."]) await refused(["--exclude", pattern], /The pattern “.*” matches nothing: .*\n.*Write “x” for that name at any depth, or “\/x”/);
+  await refused(["--exclude-from", file("fine\n!../x\n")], /list, line 2: The pattern “\.\.\/x” matches nothing/);
   await refused(["--exclude", "x".repeat(100_000)], /longer than a path/);
   await refused(["--exclude-from", file("fine\n\na[b\n")], /list, line 3: The pattern “a\[b” is not understood/);
   await refused(["--exclude-from", file("a\0b")], /line 1: /);

@@ -110,8 +110,11 @@ test("a share whose folder is gone or replaced is unavailable, with the reason, 
   renameSync(runs, aside);
   await unavailable("missing", /“runs” is unavailable on far: it does not exist/);
   mkdirSync(runs);
-  await unavailable("replaced", /another folder has its path/);
+  await unavailable("replaced", /something else has its path/);
   rmSync(runs, { recursive: true });
+  writeFileSync(runs, "a file");
+  await unavailable("replaced", /something else has its path/);
+  rmSync(runs);
   symlinkSync(aside, runs);
   await unavailable(null);
   rmSync(runs);

@@ -368,7 +368,7 @@ export default [
   },
   {
     title: "an unfinished transfer is removed by its id or with all, and the same send goes on with it otherwise",
-    keys: ["The same send again goes on with it. `ringway inbox discard ID` or `--all` removes it;"],
+    keys: ["The same send or get again goes on with it. `ringway inbox discard ID` or `--all` removes it;"],
     async run(t, follower) {
       const { near, far, inbox, source, large, port } = await unfinished(t);
       const listed = await says(far, ["inbox", "unfinished"]);

@@ -366,6 +366,22 @@ export default [
     },
   },
   {
+    title: "a device that is not paired is paired with before it is listed",
+    keys: ["`ringway code --new` there shows a code. Pair with it here, then list again: {}", "advised::pair(device)"],
+    async run(t, follower) {
+      const { far, base, port, tree } = await served(t);
+      await says(far, ["share", "add", tree, "--with-all"]);
+      const stranger = new Device(base, "stranger");
+      const ls = ["ls", `127.0.0.1:${port}`];
+      const said = await says(stranger, ls, EXIT.notAuthenticated);
+      assert.doesNotMatch(said, /--code-file|RINGWAY_CODE/);
+      const [draw, pair] = follower.reads(said, this.keys[0]);
+      const code = codeIn((await follower.runs(far, draw)).stdout);
+      await follower.runs(stranger, pair, { words: ["--code-file", stranger.codeFile(code)] });
+      await says(stranger, ls);
+    },
+  },
+  {
     title: "a folder is shared where nothing is yet, and listed, at both ends",
     keys: [
       "No folder is shared. `ringway share add FOLDER --with DEVICE` shares one.",

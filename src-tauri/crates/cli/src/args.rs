@@ -255,6 +255,7 @@ Examples:
   ringway send dataset lab-ws --limit 20M  at 20 MB a second and no more
   ringway send --verify photos lab-ws      reads everything back there and compares
   ringway send dataset             to the receiver nearby whose code is then asked for
+  ringway send --again             the last one once more, to the same device
   echo hello | ringway send --text lab-ws  a note, for the inbox there
 
 TARGET with a colon or a dot is an address; 8 or more hex digits are the beginning of a paired device's id; anything else is a paired device's name, or else a host's.
@@ -349,12 +350,12 @@ pub(crate) struct SendArgs {
     /// network that shows the code
     #[arg(required_unless_present_any = ["again", "text"], num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
-    /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it. Files
-    /// that are there already are not sent twice. What its patterns left out is left out again:
-    /// --exclude, --include and --exclude-from add to them, and decide before them. A list of
-    /// --files-from is not remembered
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["words", "nearby"])]
-    pub(crate) again: Option<u64>,
+    /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it, or
+    /// the last one. Files that are there already are not sent twice. What its patterns left out is
+    /// left out again: --exclude, --include and --exclude-from add to them, and decide before them.
+    /// A list of --files-from is not remembered
+    #[arg(long, value_name = "NUMBER", num_args = 0..=1, conflicts_with_all = ["words", "nearby"])]
+    pub(crate) again: Option<Option<u64>>,
     /// Send to the receiver on the local network that shows the code: all words are paths, none is
     /// the target
     #[arg(long)]
@@ -491,15 +492,15 @@ pub(crate) enum InboxAction {
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },
-    /// List the hidden files of unfinished transfers, which the same send again continues
+    /// List the hidden files of unfinished transfers, which the same send or get again continues
     Unfinished {
         /// Look in this folder instead of in the receive folder, the folders of rules and those of
         /// past transfers
         #[arg(long = "in", value_name = "FOLDER")]
         folders: Vec<PathBuf>,
     },
-    /// Remove the hidden files of unfinished transfers; the same send again then starts from the
-    /// beginning
+    /// Remove the hidden files of unfinished transfers; the same send or get again then starts from
+    /// the beginning
     Discard(DiscardArgs),
 }
 

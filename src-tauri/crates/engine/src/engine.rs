@@ -334,6 +334,15 @@ impl Engine {
         self.shared.store.past_got(id)
     }
 
+    /// What was sent last from here, whether all of it is remembered or not; not what another
+    /// device got.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn last_sent(&self) -> Result<Option<Remembered>, Fault> {
+        self.shared.store.last_sent()
+    }
+
     /// What this machine got last, whether all of it is remembered or not.
     ///
     /// # Errors

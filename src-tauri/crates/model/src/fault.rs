@@ -911,6 +911,11 @@ pub enum Invalid {
         /// The pattern.
         pattern: PathText,
     },
+    /// A pattern whose path no entry has: a part of it is `.`, `..` or empty.
+    PatternPath {
+        /// The pattern.
+        pattern: PathText,
+    },
     /// A note is empty or too long.
     Note,
     /// An option that can be given in a terminal, but not in the window.

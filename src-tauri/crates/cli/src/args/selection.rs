@@ -26,7 +26,7 @@ const ONE_SOURCE: &str = "--files-from belongs to one source, a folder.";
 
 /// What stands below the options of each of the commands.
 pub(crate) const SELECTION_HELP: &str = "\
-A pattern is one of gitignore(5) and matches what it matches for git: one with a slash at its beginning or middle counts from the folder that is named on the command line, one without matches names at any depth, one that ends in a slash matches folders only. Braces stand for themselves, and blanks at its end count only behind a backslash. A pattern that can match nothing is refused. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides, as in a .gitignore file (with rsync it is the first); what is in a folder that was left out is left out with it. A source that is named is never left out itself.
+A pattern is one of gitignore(5) and matches what it matches for git: one with a slash at its beginning or middle counts from the folder that is named on the command line, one without matches names at any depth, one that ends in a slash matches folders only. Braces stand for themselves, and blanks at its end count only behind a backslash. A pattern that is empty, has an open bracket, or has a part that is `.`, `..` or empty (./x, a//b) matches nothing and is refused: write x or /x. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides, as in a .gitignore file (with rsync it is the first); what is in a folder that was left out is left out with it. A source that is named is never left out itself.
 
 --exclude-from FILE reads a file that is written as a .gitignore file is: a pattern on each line, `#` for comments, `!` for what is taken all the same. Its patterns stand at its place among the others.
 
@@ -412,6 +412,11 @@ mod tests {
         let given = selection(&["--exclude", "a[b", "a"]).unwrap_err();
         assert_eq!(refusal.next, given.next, "the hint is the same");
         assert!(refusal.next.is_some());
+        let refusal = refused(b"*.o\n./secret\n");
+        assert!(
+            refusal.what.contains("list, line 2: The pattern \u{201c}./secret\u{201d} matches nothing"),
+            "{refusal}"
+        );
         assert!(refused(&[b"x\n", &[b'a'; 1_000][..]].concat().repeat(2_000)).what.contains("too long"));
         assert!(refused(&[b'a'; 5_000]).what.contains("line 1: "));
         assert!(refused(b"a\0b").what.contains("line 1: "));

@@ -91,7 +91,7 @@ pub(crate) enum ShareAction {
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
     /// DEVICE for the folders that it shares with this one; DEVICE:SHARE or DEVICE:SHARE/PATH for
-    /// what is in one
+    /// what is in one. PATH/ with a slash must be a folder
     #[arg(value_name = "DEVICE[:SHARE[/PATH]]")]
     pub(crate) what: OsString,
     /// Show permissions, size and modification time of each entry, and where links lead

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Browsed, Browser, Engine, Listed, PathInShare, Reference, Unread};
-use ringway_model::{Direction, EntryKind, EntryThere, Fault, Operation, PathText, ShareThere, sentences};
+use ringway_model::{AuthError, Direction, EntryKind, EntryThere, Fault, Operation, PathText, ShareThere, sentences};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -14,7 +14,7 @@ use crate::interrupt::Interrupts;
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{bytes, for_terminal, table, utc};
-use crate::words;
+use crate::words::{self, advised};
 
 /// Pages that wait to be printed, beside the one that is printed: what the other device sends
 /// meanwhile waits in the session, which asks for no more.
@@ -35,10 +35,10 @@ pub(crate) async fn run(engine: &Engine, args: LsArgs, interrupts: &Interrupts) 
 async fn list(engine: &Engine, args: LsArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let Reference { device, inside } = Reference::parse(&args.what)?;
-    let target = engine.resolve(&device).map_err(unknown)?;
+    let target = engine.resolve(&device).map_err(|fault| not_reached(fault, &device))?;
     let mut waits = BUSY_WAITS.into_iter();
     loop {
-        let mut browser = engine.browse(&target).await.map_err(unknown)?;
+        let mut browser = engine.browse(&target).await.map_err(|fault| not_reached(fault, &device))?;
         let listed = match &inside {
             None => shares(&mut browser, &out).await,
             Some(inside) => entries(&mut browser, inside, &args, &out).await,
@@ -54,17 +54,20 @@ async fn list(engine: &Engine, args: LsArgs) -> Result<Exit> {
     }
 }
 
-/// What to do about a target that is none, in the words of this command.
-fn unknown(fault: Fault) -> anyhow::Error {
-    let words = words::error(&fault);
-    let next = "`ringway devices` lists the paired devices. Say DEVICE, DEVICE:SHARE or DEVICE:SHARE/PATH.";
-    match &fault {
+/// What to do about a target that is none or not paired, in the words of this command.
+fn not_reached(fault: Fault, device: &str) -> anyhow::Error {
+    let next = match &fault {
         Fault::UnknownTarget { target } if !target.contains('%') => {
-            let refusal = Refusal { exit: Exit::from(&fault), what: words.what, next: Some(next.to_owned()) };
-            anyhow::Error::new(fault).context(refusal)
+            "`ringway devices` lists the paired devices. Say DEVICE, DEVICE:SHARE or DEVICE:SHARE/PATH.".to_owned()
         }
-        _ => about(fault.into(), None),
-    }
+        Fault::Auth(AuthError::PairingNeeded { .. }) => format!(
+            "`ringway code --new` there shows a code. Pair with it here, then list again: {}",
+            advised::pair(device)
+        ),
+        _ => return about(fault.into(), None),
+    };
+    let refusal = Refusal { exit: Exit::from(&fault), what: words::error(&fault).what, next: Some(next) };
+    anyhow::Error::new(fault).context(refusal)
 }
 
 /// What went wrong at a device, whose name may be known.
@@ -99,6 +102,7 @@ async fn entries(browser: &mut Browser, inside: &PathInShare, args: &LsArgs, out
         (false, true) => Listed::Tree,
         (false, false) => Listed::Folder,
     };
+    browser.check_contents(inside).await?;
     let (pages, to_print) = mpsc::channel(PRINTING_MAX);
     let (printed, exit) = oneshot::channel();
     let printing = Printing { own: inside.shown(), is_long: args.long, out: out.clone() };

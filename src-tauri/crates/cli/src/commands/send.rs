@@ -144,11 +144,18 @@ fn reference(target: &OsStr) -> Result<Reference> {
 /// then. The patterns of now stand behind those of then. None if a stop is asked for meanwhile.
 async fn again(
     engine: &Engine,
-    number: u64,
+    number: Option<u64>,
     args: &SendArgs,
     out: &Output,
     interrupts: &Interrupts,
 ) -> Result<Option<Asked>> {
+    let number = match number {
+        Some(number) => number,
+        None => engine
+            .last_sent()?
+            .map(|sent| sent.past.number)
+            .ok_or_else(|| Refusal::usage("Nothing was sent yet.").advise("Name what to send, and the device."))?,
+    };
     let sent = engine.past_transfer(number)?;
     let (sent, details) = sent.filter(|(found, _)| found.past.direction == Direction::Sending).ok_or_else(|| {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))

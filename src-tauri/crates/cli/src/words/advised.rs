@@ -45,6 +45,12 @@ pub(crate) fn send_to_address(address: &str) -> String {
     format!("ringway send FOLDER {}", word(address))
 }
 
+/// Pairing with what a person named as a device.
+pub(crate) fn pair(device: &str) -> String {
+    let end_of_options = if device.starts_with('-') { "-- " } else { "" };
+    format!("ringway pair {end_of_options}{}", word(device))
+}
+
 /// Forgetting a device: by its id, which no other has.
 pub(crate) fn forget(id: DeviceId) -> String {
     format!("ringway devices forget {}", id.short())

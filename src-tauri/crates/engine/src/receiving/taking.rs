@@ -165,7 +165,9 @@ impl Earlier {
         let uncompared = receipt.proven.map_or(0, |proven| there.files.saturating_sub(proven.files));
         let unchanged = receipt.unchanged.saturating_sub(self.came).max(uncompared.saturating_sub(receipt.skipped));
         let moved = receipt.moved.saturating_add(self.moved).min(there.bytes.saturating_sub(receipt.skipped_bytes));
-        let reused = receipt.reused.saturating_add(self.reused).min(there.bytes);
+        // What a session reused and then lost may have been sent by the next one.
+        let not_moved = there.bytes.saturating_sub(receipt.skipped_bytes).saturating_sub(moved);
+        let reused = receipt.reused.saturating_add(self.reused).min(not_moved);
         let acls_lost = receipt.acls_lost.saturating_add(self.acls_lost).min(there.entries());
         let owners_by_number = receipt.owners_by_number.saturating_add(self.owners_by_number).min(there.entries());
         Receipt { moved, unchanged, reused, acls_lost, owners_by_number, ..receipt }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use ringway_link::session::Session;
 use ringway_model::{
-    AuthError, DeclineReason, Device, EntryThere, Fault, Operation, OsError, PathText, ShareThere, Side,
+    AuthError, DeclineReason, Device, EntryKind, EntryThere, Fault, Operation, OsError, PathText, ShareThere, Side,
 };
 use ringway_wire::control::{Answer, Cancel, EntriesWanted, FileState, NoAnswer, Question, RangeWanted};
 use ringway_wire::entries::{Depth, EntriesPage};
 use ringway_wire::lane::Timestamp;
 use ringway_wire::limits::{PAGES_AHEAD_MAX, RANGE_BYTES_MAX};
 use ringway_wire::session::{Event, QuestionNumber};
+use rustix::io::Errno;
 use tokio::time::{Instant, sleep};
 
 use super::reach::{Reached, reach, refused};
@@ -210,6 +211,29 @@ impl<C: Carrier> Browser<C> {
         show: impl FnMut(Vec<Browsed>) -> Shown,
     ) -> Result<(), Fault> {
         self.entries_changed(of, listed, None, show).await.map(drop)
+    }
+
+    /// Whether a path that ends in a slash leads to a folder, as for what is got.
+    ///
+    /// # Errors
+    /// Those of [`Browser::entries`], and [`Fault::PathThere`] for anything but a folder.
+    pub async fn check_contents(&mut self, of: &PathInShare) -> Result<(), Fault> {
+        if !of.contents_only || of.path().is_root() {
+            return Ok(());
+        }
+        let mut kind = None;
+        let show = |page: Vec<Browsed>| {
+            kind = kind.or_else(|| page.into_iter().find_map(Result::ok).map(|entry| entry.kind));
+            std::future::ready(true)
+        };
+        self.entries(of, Listed::Itself, show).await?;
+        let errno = match kind {
+            Some(EntryKind::Link) => Errno::LOOP,
+            Some(EntryKind::Folder) | None => return Ok(()),
+            Some(_) => Errno::NOTDIR,
+        };
+        let source = std::io::Error::from(errno).into();
+        Err(Fault::PathThere { path: of.shown(), operation: Operation::Open, source })
     }
 
     /// Shows what [`Browser::entries`] shows and whose status (ctime, inode(7)) has changed `since`

@@ -134,6 +134,11 @@ impl Store {
         self.latest_past("transfer = ?1 AND direction = ?2 AND target IS NOT NULL", got)
     }
 
+    /// The latest that this machine sent without being asked for it.
+    pub(crate) fn last_sent(&self) -> Result<Option<Remembered>, Fault> {
+        self.latest_past("direction = ?1 AND target IS NOT NULL", [direction_number(Direction::Sending)])
+    }
+
     /// The latest that this machine got.
     pub(crate) fn last_got(&self) -> Result<Option<Remembered>, Fault> {
         self.latest_past("direction = ?1 AND target IS NOT NULL", [direction_number(Direction::Receiving)])

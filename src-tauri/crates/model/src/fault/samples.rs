@@ -284,6 +284,7 @@ fn invalid(text: &str) -> Vec<Invalid> {
         Invalid::NoDestination,
         Invalid::TooMany,
         Invalid::Pattern { pattern: path() },
+        Invalid::PatternPath { pattern: path() },
         Invalid::Option { detail: Cow::Borrowed("no") },
     ]
 }

@@ -304,6 +304,7 @@ impl Invalid {
             Self::NoDestination => NO_DESTINATION.says(),
             Self::TooMany => TOO_MANY.says(),
             Self::Pattern { pattern } => PATTERN.says().with("pattern", pattern),
+            Self::PatternPath { pattern } => PATTERN_PATH.says().with("pattern", pattern),
             Self::Option { detail } => INVALID.says().with("detail", detail),
         }
     }

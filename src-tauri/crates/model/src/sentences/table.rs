@@ -496,7 +496,7 @@ rows! {
         what: "its disk is not mounted",
     }
     SHARE_REPLACED: "share.why.replaced" {
-        what: "another folder has its path",
+        what: "something else has its path",
     }
     SHARE_NOT_READABLE: "share.why.notReadable" {
         what: "it is not readable",
@@ -956,6 +956,10 @@ rows! {
     PATTERN: "fault.unfit.pattern" {
         what: "The pattern “{pattern}” is not understood.",
         next: "Close each bracket, and put a character after each backslash. Patterns are written as in a .gitignore file.",
+    }
+    PATTERN_PATH: "fault.unfit.patternPath" {
+        what: "The pattern “{pattern}” matches nothing: no entry has a path with “.”, “..” or “//” in it.",
+        next: "Write “x” for that name at any depth, or “/x” for the one at the top.",
     }
     DESTINATION_FULL: "fault.destinationFull" {
         what: "The disk filled up during the transfer{missing}.",

@@ -37,7 +37,7 @@ pub(crate) fn list(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result
         ]
     });
     table(std::iter::once(heading).chain(rows).collect()).into_iter().for_each(|line| out.say(line));
-    out.say("The same send again goes on with it. `ringway inbox discard ID` or `--all` removes it; what nobody goes on with for a week is removed by the");
+    out.say("The same send or get again goes on with it. `ringway inbox discard ID` or `--all` removes it; what nobody goes on with for a week is removed by the");
     out.say("next transfer into that folder.");
     Ok(())
 }

@@ -166,6 +166,7 @@ mod tests {
         assert_eq!(patterns("# mine\n\n*.tmp\n!keep.tmp\n"), Ok(2));
         assert_eq!(patterns(""), Ok(0));
         assert!(matches!(patterns("ok\na[b"), Err(Fault::Invalid(Invalid::Pattern { .. }))));
+        assert!(matches!(patterns("ok\n./secret"), Err(Fault::Invalid(Invalid::PatternPath { .. }))));
         assert_eq!(patterns(&"x\n".repeat(TEXT_LEN_MAX)), Err(Fault::Invalid(Invalid::TooMany)));
         assert!(filter("# nothing").unwrap().is_none());
     }

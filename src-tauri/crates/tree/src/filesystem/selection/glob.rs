@@ -273,6 +273,23 @@ fn is_special(byte: u8) -> bool {
     matches!(byte, b'*' | b'?' | b'[' | b'\\')
 }
 
+/// Whether a path can match as far as its names go: a part that is `.`, `..` or empty is no name of
+/// an entry. The pattern is well-formed, without a slash at its beginning or end.
+pub(super) fn can_be_a_path(pattern: &[u8]) -> bool {
+    let mut parser = Parser { pattern, at: 0 };
+    while let Some((component, is_last)) = parser.component() {
+        if let Component::Name(tokens) = component
+            && matches!(&*tokens, [] | [Token::Byte(b'.')] | [Token::Byte(b'.'), Token::Byte(b'.')])
+        {
+            return false;
+        }
+        if is_last {
+            break;
+        }
+    }
+    true
+}
+
 /// Whether every bracket has an end and every backslash a following character, by git's rules. A
 /// pattern without these matches nothing.
 pub(super) fn is_well_formed(pattern: &[u8]) -> bool {

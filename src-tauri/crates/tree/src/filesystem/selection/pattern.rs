@@ -25,8 +25,8 @@ enum Glob {
 impl Compiled {
     /// # Errors
     /// [`Fault::Invalid`] for a pattern that cannot match: an empty one, an open bracket, a
-    /// backslash at the end; for one that is longer than any path, or has a NUL or a line break,
-    /// which a line of a file cannot have.
+    /// backslash at the end, a part that is `.`, `..` or empty; for one that is longer than any
+    /// path, or has a NUL or a line break, which a line of a file cannot have.
     pub(super) fn new(pattern: &Pattern) -> Result<Self, Fault> {
         const EMPTY: Fault = Fault::option("a pattern of --exclude or --include is empty and matches nothing");
         const NO_LINE: Fault = Fault::option(
@@ -49,6 +49,10 @@ impl Compiled {
         if !glob::is_well_formed(line) {
             let pattern = Path::new(OsStr::from_bytes(text)).into();
             return Err(Fault::Invalid(Invalid::Pattern { pattern }));
+        }
+        if !glob::can_be_a_path(line) {
+            let pattern = Path::new(OsStr::from_bytes(text)).into();
+            return Err(Fault::Invalid(Invalid::PatternPath { pattern }));
         }
         let glob = if is_path { Glob::Path(PathGlob::new(line)) } else { Glob::Name(NameGlob::new(line)) };
         Ok(Self { leaves_out, folders_only, glob })

@@ -3,7 +3,7 @@ mod against_git;
 
 use std::time::{Duration, Instant};
 
-use ringway_model::{Fault, Pattern};
+use ringway_model::{Fault, Invalid, Pattern};
 
 use super::*;
 
@@ -56,6 +56,16 @@ fn invalid_patterns_are_refused() {
             let told = of(pattern.clone());
             assert!(matches!(told, Err(Fault::Invalid(why)) if why.to_string().contains("empty")), "{pattern:?}");
         }
+    }
+    for pattern in [".", "..", "./x", "../x", "a//b", "x/..", "x/.", "/..", "//x", "x//", "a/**//b", "**/./x", r"\./x"]
+    {
+        for pattern in [Pattern::Exclude(pattern.into()), Pattern::Include(pattern.into())] {
+            let told = of(pattern.clone());
+            assert!(matches!(told, Err(Fault::Invalid(Invalid::PatternPath { .. }))), "{pattern:?}");
+        }
+    }
+    for pattern in [".x", "..x", "x.", "...", ".*", "*/..x", "a/**/b", "**", "/**", "a/**", "?", "..**/x"] {
+        assert!(of(Pattern::Exclude(pattern.into())).is_ok(), "{pattern}");
     }
     for pattern in ["a\0b".to_owned(), "a\nb".to_owned(), "x".repeat(PATTERN_LEN_MAX + 1), "x".repeat(1 << 20)] {
         assert!(matches!(of(Pattern::Exclude(pattern.into())), Err(Fault::Invalid(_))));

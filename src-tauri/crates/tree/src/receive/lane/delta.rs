@@ -45,15 +45,18 @@ impl Worker<'_> {
         let file = incoming
             .accounts
             .book(head, &incoming.results.tally, |ledger| ledger.window(window).map(|_| RangedState::Partial))?;
-        let found = match self.made(&file, head)? {
+        let made = self.made(&file, head)?;
+        let found = match made {
             Made::Filling(part) if file.takes_more() => self.copy(&file, part, window, (buffer, io))?,
             _ => vec![false; window.len()],
         };
+        let is_of_earlier_attempt = matches!(made, Made::Filling(part) if part.same.is_some());
         let there = stretches(window, &found);
         let bytes = there.iter().map(|range| range.end - range.start).sum();
         file.bytes.fetch_add(bytes, Ordering::Relaxed);
         incoming.results.tally.moving(bytes);
-        file.spare(&incoming.results.tally, Spared { all: bytes, reused: bytes });
+        let reused = if is_of_earlier_attempt { 0 } else { bytes };
+        file.spare(&incoming.results.tally, Spared { all: bytes, reused });
         incoming.accounts.book(head, &incoming.results.tally, |ledger| ledger.copied(head, there))?;
         let files = found.iter().map(|found| !found).collect();
         incoming.sender.answer(Wanted {

@@ -70,7 +70,7 @@ impl Changed {
         let (receipt, _, failures) = cross(&self.incoming, vec![lane]);
         assert_eq!(failures, []);
         assert!(fs::read(self.site.at("old/large")).unwrap() == new);
-        assert_eq!((receipt.there.bytes, receipt.reused), (new.len() as u64, there));
+        assert_eq!((receipt.there.bytes, receipt.there.bytes - receipt.moved), (new.len() as u64, there));
         receipt
     }
 }
@@ -130,7 +130,8 @@ fn chunks_that_stayed_where_they_were_are_copied() {
     let (lane, wanted) = changed.ask(telling(&new));
     let expected: Vec<_> = (0..wanted.len()).map(|at| at == 5 || at == 90 || (at + 1) * CHUNK > SIZE).collect();
     assert_eq!(wanted, expected);
-    changed.send_rest(lane, &new, &wanted);
+    let receipt = changed.send_rest(lane, &new, &wanted);
+    assert_eq!(receipt.reused, receipt.there.bytes - receipt.moved);
 }
 
 #[test]
@@ -388,5 +389,6 @@ fn what_an_earlier_attempt_has_begun_is_compared_where_all_is_to_be_proven() {
     let expected: Vec<_> = (0..wanted.len()).map(|at| at == 5 || (at + 1) * CHUNK > 6 * MIB).collect();
     assert_eq!(wanted, expected);
     let receipt = again.send_rest(lane, &new, &wanted);
+    assert_eq!(receipt.reused, 0, "the file that is replaced has none of it");
     assert_eq!(receipt.proven.map(|proven| (proven.files, proven.bytes)), Some((1, SIZE as u64)));
 }

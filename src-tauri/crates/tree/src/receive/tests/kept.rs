@@ -226,6 +226,8 @@ fn what_a_killed_attempt_began_is_compared_chunk_by_chunk() {
     let wanted: Vec<_> = (0..chunks.len()).map(|at| at == MIB as usize / chunk).collect();
     assert_eq!(again.wanted(), [(1, wanted)]);
     assert_eq!((receipt.there.files, receipt.there.bytes, failures), (1, LARGE, vec![]));
+    let compared = 3 * MIB - chunk as u64;
+    assert_eq!((receipt.moved, receipt.reused), (LARGE - compared, 0), "nothing is replaced");
     assert!(fs::read(site.at("new/large")).unwrap() == all);
 }
 

@@ -93,10 +93,11 @@ fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) ->
         false if space::shows_the_kernel(&dir)? => Err(Errno::OPNOTSUPP.into()),
         false => Ok(Arc::new(dir)),
     };
-    // One by one, so that nothing that is passed over is gone through.
+    // One by one, so that nothing that is passed over is gone through. The root is opened again,
+    // because several entries may be the root itself, and each is listed from its beginning.
     let folder = |path: &[u8]| {
         let mut names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
-        names.try_fold(seen(root.try_clone()?)?, |above, name| seen(above.open_dir(name)?))
+        names.try_fold(seen(roots::open_again(root)?)?, |above, name| seen(above.open_dir(name)?))
     };
     if path.split(|byte| *byte == b'/').any(|name| attempt_id(name).is_some()) {
         return Err(Errno::NOENT.into());

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl Root {
     /// The same with a separate descriptor, because the position of a listing belongs to the open
     /// file (lseek(2)).
     pub(in crate::send) fn again(&self) -> io::Result<Self> {
-        let again = |dir: &Arc<Dir>| open_again(dir).and_then(Dir::from_fd).map(Arc::new);
+        let again = |dir: &Arc<Dir>| open_again(dir).map(Arc::new);
         Ok(match self {
             Self::Contents(dir) => Self::Contents(again(dir)?),
             Self::Folder(dir, name) => Self::Folder(again(dir)?, name.clone()),
@@ -244,8 +244,8 @@ pub(in crate::send) fn names(
 }
 
 /// A folder's listing from its beginning.
-fn open_again(folder: &Dir) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::openat(folder, c".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+pub(super) fn open_again(folder: &Dir) -> io::Result<Dir> {
+    Dir::from_fd(rustix::fs::openat(folder, c".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Looks at each name of a folder, until `look` returns false.
