@@ -411,8 +411,10 @@ export interface Arguments {
   "browse.thisFolder": { name: string };
   "browse.tooMuch": { n: number };
   "browse.into": { folder: string };
+  "browse.getAll": { name: string };
   "browse.verifyHint": { name: string };
   "browse.begun": { name: string; what: string };
+  "browse.already": { what: string };
   "share.addWith": { name: string };
   "share.dropOne": { name: string };
   "share.dropMany": { n: number };

@@ -84,6 +84,7 @@ export class AppState {
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.browse = new Browse(ipc, this.transfers);
     this.browse.onBegun = ({ title, more, peer }) => (this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer }));
+    this.browse.onAlready = ({ title, more }) => this.toasts.show(() => t("browse.already", { what: titleWords(title, more) }));
     this.browse.onRead = (n) => (this.announcement = t("browse.items", { n }));
     this.shares = new Shares(ipc);
     this.dropBoxes = new DropBoxes(ipc);
