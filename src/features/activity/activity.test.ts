@@ -132,6 +132,9 @@ describe("activity", () => {
     await waitFor(() => expect(screen.getByRole("button", { name: t("activity.stopKeep") })).toHaveFocus());
     await user.keyboard("{Escape}");
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    await user.click(cancel);
+    await user.click(await screen.findByRole("button", { name: t("activity.stopNotSending") }));
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
     expect(shell.called("cancel")).toEqual([]);
     for (const [button, then] of [["activity.stopKeep", "keep"], ["activity.stopDelete", "remove"]] as const) {
       await user.click(cancel);
