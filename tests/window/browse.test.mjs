@@ -227,7 +227,7 @@ driven("something is sent into a folder of a drop box there, which is remembered
   await page.click('//*[@data-share = "results"]//input[@name = "drop-box"]');
   await page.fill('//*[@data-share = "results"]//input[@name = "drop-size"]', "2");
   await page.keys(KEYS.enter);
-  await page.wait(showing("Drop box, up to 2.0 GB"));
+  await page.wait(showing("Drop box, up to 2.0\u00a0GB"));
   await keepPicture(page, "shares-drop-box");
   const [shared] = (await asked(near, ["share", "list"])).filter(({ event }) => event === "share");
   assert.deepEqual(shared.drop, { bytes_max: 2_000_000_000 });

@@ -21,7 +21,7 @@ describe("sending", () => {
     expect(await screen.findByText(t("stage.connecting", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
-    expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
+    expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25\u00a0%, 1.0\u00a0MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
     expect(screen.getByText(/Encrypted by Ringway on both devices. Here: the kernel's TLS module is not loaded/)).toBeVisible();
   });
