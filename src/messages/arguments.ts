@@ -81,6 +81,7 @@ export interface Arguments {
   "inbox.differs.versions": { here: string; offered: string; what: string };
   "inbox.into": { folder: string };
   "inbox.leaves": { size: string };
+  "inbox.existing.renameTop.such": { from: string; name: string };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
   "note.from": { from: string };
