@@ -326,7 +326,7 @@ export class AppState {
   /** A text hangs over a position of the page. */
   textOver(x: number, y: number): void {
     this.note.dragged = true;
-    const card = cardUnder(x, y);
+    const card = this.#cardUnder(x, y);
     this.outbox.over = this.aimOf(card) && card;
   }
 
@@ -346,26 +346,41 @@ export class AppState {
     void this.note.send(aim);
   }
 
+  /** Whose card is drawn at a position of the window, where it can be used now. */
+  #cardAt = (x: number, y: number): string | null => {
+    // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then
+    // than those that the window counts in.
+    const enlarged = outerWidth / innerWidth || 1;
+    return this.#cardUnder(x / enlarged, y / enlarged);
+  };
+
+  /** The same at a position of the page. */
+  #cardUnder(x: number, y: number): string | null {
+    const card = document.elementFromPoint(x, y)?.closest<HTMLElement>("[data-card]");
+    this.outbox.isOverRow = card?.dataset.row !== undefined;
+    return card && !card.matches(":disabled") && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
+  }
+
   #drag(drag: Drag): void {
     if (drag.is === "textEntered") {
       this.note.dragged = true;
       return;
     }
     if (this.note.dragged && drag.is === "over") {
-      const card = cardAt(drag.x, drag.y);
+      const card = this.#cardAt(drag.x, drag.y);
       this.outbox.over = this.aimOf(card) && card;
       return;
     }
     if (drag.is === "left") this.textLeft();
     if (drag.is === "textDropped") {
       if (!this.outbox.over) {
-        const card = cardAt(drag.x, drag.y);
+        const card = this.#cardAt(drag.x, drag.y);
         this.outbox.over = this.aimOf(card) && card;
       }
       this.textDropped(drag.text);
       return;
     }
-    const dropped = this.outbox.drag(drag, cardAt);
+    const dropped = this.outbox.drag(drag, this.#cardAt);
     if (!dropped) return;
     const { chosen } = dropped;
     if (dropped.card?.startsWith(SHARES)) {
@@ -396,20 +411,6 @@ export class AppState {
   #hasWaited({ direction, title, target }: Moving): boolean {
     return direction === "sending" && this.waiting.list.some((waiting) => waiting.title.path === title.path && waiting.target === target);
   }
-}
-
-/** Whose card is drawn at a position of the window, where it can be used now. */
-function cardAt(x: number, y: number): string | null {
-  // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then
-  // than those that the window counts in.
-  const enlarged = outerWidth / innerWidth || 1;
-  return cardUnder(x / enlarged, y / enlarged);
-}
-
-/** The same at a position of the page. */
-function cardUnder(x: number, y: number): string | null {
-  const card = document.elementFromPoint(x, y)?.closest<HTMLElement>("[data-card]");
-  return card && !card.matches(":disabled") && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
 }
 
 /** Whether another device gets it from here. */

@@ -177,6 +177,27 @@ describe("sending", () => {
     document.elementFromPoint = () => null;
   });
 
+  test("over a card the card alone says what a drop does, and over a device's row the row alone", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    const drop = screen.getByRole("region", { name: t("send.chosen") });
+    const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
+    const row = document.querySelector<HTMLElement>("[data-row]")!;
+    const what = t("send.dropFolders", { n: 1, name: "lab-ws" });
+    shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
+    await waitFor(() => expect(drop).toHaveClass("dragging"));
+    for (const [over, other] of [[card, row], [row, card]] as const) {
+      document.elementFromPoint = () => over;
+      shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
+      await waitFor(() => expect(over).toHaveTextContent(what));
+      expect(over).toHaveClass("over");
+      expect(other).not.toHaveClass("over");
+      expect(other).not.toHaveTextContent(what);
+      expect(drop).not.toHaveClass("dragging");
+      expect(screen.queryByText(t("send.dropNow"))).toBeNull();
+    }
+    document.elementFromPoint = () => null;
+  });
+
   test("what is asked for twice is sent once, and one picker is open at a time", async () => {
     let pick = (_: typeof chosen) => {};
     const picked = new Promise<typeof chosen>((resolve) => (pick = resolve));
