@@ -52,6 +52,19 @@ test("what differed before it was received can be opened afterwards, on the card
   }
 });
 
+test("what ended just now stands below the heading of its day, which is there once", async () => {
+  const report = { ...completed("Downloads"), ended_at: Date.now() / 1000 - 60 };
+  const card = moving({ id: "r1", direction: "receiving", title: "album", report });
+  const shell = await startWindow({ transfers: [card] }, { past: () => [earlier({ ended_at: Date.now() / 1000 - 90 }), earlier({ number: 11, id: "p11", ended_at: Date.now() / 1000 - 3 * 86_400 })] });
+  for (const view of ["activity", "inbox"] as const) {
+    shell.app.view = view;
+    const row = await screen.findByRole("article", { name: "album" });
+    const today = await screen.findByRole("heading", { name: t("time.today") });
+    expect(today.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    await waitFor(() => expect(screen.getAllByRole("heading", { level: 3 })).toHaveLength(2));
+  }
+});
+
 test("the keyboard shortcuts are found in the settings and beside this device's name", async () => {
   const { app } = await startWindow();
   await user.click(screen.getByRole("button", { name: `${t("keys.title")} (?)` }));
