@@ -89,6 +89,7 @@ export interface Arguments {
   "note.copyFrom": { from: string };
   "note.copiedFrom": { from: string };
   "note.deleteFrom": { from: string };
+  "note.deleted": { from: string };
   "note.sendTo": { name: string };
   "note.sending": { name: string };
   "note.sent": { name: string };

@@ -1,5 +1,5 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
-import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, PairedDevice } from "../ipc";
+import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, Note, PairedDevice } from "../ipc";
 import { t } from "../messages";
 import { endWords, titleWords } from "../transfer-words";
 import { isOfService, type VIEWS } from "../words";
@@ -183,6 +183,16 @@ export class AppState {
     this.toasts.show(
       () => t("send.cleared"),
       () => void this.outbox.restore(chosen),
+    );
+  }
+
+  /** Deletes a note, which can be undone for a while: until then it is stored. */
+  deleteNote(note: Note): void {
+    this.notes.hide(note);
+    this.toasts.show(
+      () => t("note.deleted", { from: note.from }),
+      () => this.notes.show(note),
+      () => void this.notes.forget(note),
     );
   }
 
