@@ -18,7 +18,10 @@ export class Toasts {
   #last = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Says what was done; `undo` takes it back, and `settle` does the part that cannot be taken back. */
+  /**
+   * Says what was done; `undo` takes it back, and `settle` does the part that cannot be taken
+   * back.
+   */
   show(says: () => string, undo?: () => void, settle?: () => void): void {
     this.close();
     this.#last += 1;

@@ -3,7 +3,10 @@ import type { Attachment } from "svelte/attachments";
 
 const GAP_PX = 8;
 
-/** How far up a box goes so that it stands above a bar; to the window's top where there is no room. */
+/**
+ * How far up a box goes so that it stands above a bar; to the window's top where there is no
+ * room.
+ */
 export function shiftOff(box: { top: number; bottom: number }, bar: { top: number; bottom: number } | undefined): number {
   if (!bar || bar.top >= box.bottom || bar.bottom <= box.top) return 0;
   return Math.min(box.bottom - bar.top + GAP_PX, box.top - GAP_PX);

@@ -1,7 +1,10 @@
 // The day above the first line of each day.
 import { dayNumber, dayOf } from "../../format";
 
-/** What stands above each of the moments: their day, or nothing below the same day. `said` stands above the first already. */
+/**
+ * What stands above each of the moments: their day, or nothing below the same day. The day `said`
+ * stands above the first already.
+ */
 export function daysAbove(atsMs: readonly number[], nowMs: number, said = ""): string[] {
   let last = NaN;
   return atsMs.map((atMs) => {
