@@ -6,10 +6,10 @@ import { earlier } from "./testing/shell";
 const last = (report: Partial<Report>, direction: "sending" | "receiving" = "receiving") => lastWords(earlier({ direction, report: { skipped_bytes: 0, ...report } as Partial<Report> })).replace("\u00a0", " ");
 
 test("what moved is told apart from what was there", () => {
-  expect(last({ bytes: 12_000_000, moved: 12_000_000 })).toBe("Received 12.0 MB 2 hours ago");
-  expect(last({ bytes: 12_000_000, moved: 1_200_000 })).toBe("Received 1.2 MB 2 hours ago, 10.8 MB already there");
-  expect(last({ bytes: 12_000_000, moved: 0 }, "sending")).toBe("Sent 0 B 2 hours ago, 12.0 MB already there");
-  expect(last({ bytes: 12_000_000, moved: 2_000_000, skipped_bytes: 10_000_000 })).toBe("Received 2.0 MB 2 hours ago");
+  expect(last({ bytes: 12_000_000, moved: 12_000_000 })).toBe("Received 12.0\u00a0MB 2 hours ago");
+  expect(last({ bytes: 12_000_000, moved: 1_200_000 })).toBe("Received 1.2\u00a0MB 2 hours ago, 10.8\u00a0MB already there");
+  expect(last({ bytes: 12_000_000, moved: 0 }, "sending")).toBe("Sent 0\u00a0B 2 hours ago, 12.0\u00a0MB already there");
+  expect(last({ bytes: 12_000_000, moved: 2_000_000, skipped_bytes: 10_000_000 })).toBe("Received 2.0\u00a0MB 2 hours ago");
 });
 
 test("what people decided is not called incomplete", () => {

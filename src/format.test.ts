@@ -3,39 +3,39 @@ import { ago, axisTime, bytes, chosenBytes, count, duration, left, percent, rate
 
 describe("sizes", () => {
   test.each([
-    [0, "0 B"],
-    [999, "999 B"],
-    [1000, "1.0 kB"],
-    [999_949, "999.9 kB"],
-    [999_950, "1.0 MB"],
-    [1_400_000_000, "1.4 GB"],
+    [0, "0\u00a0B"],
+    [999, "999\u00a0B"],
+    [1000, "1.0\u00a0kB"],
+    [999_949, "999.9\u00a0kB"],
+    [999_950, "1.0\u00a0MB"],
+    [1_400_000_000, "1.4\u00a0GB"],
     [Number.MAX_SAFE_INTEGER, "9.0 PB"],
   ])("%d bytes are %s", (n, text) => expect(bytes(n)).toBe(text));
 
   test("a size that somebody chose has no figure that says nothing", () => {
-    expect([20e9, 20.5e9, 1_500, 1_000_000].map(chosenBytes)).toEqual(["20 GB", "20.5 GB", "1.5 kB", "1 MB"]);
+    expect([20e9, 20.5e9, 1_500, 1_000_000].map(chosenBytes)).toEqual(["20\u00a0GB", "20.5\u00a0GB", "1.5\u00a0kB", "1\u00a0MB"]);
   });
 
   test("rates and counts", () => {
-    expect(rate(1_400_000_000)).toBe("1.4 GB/s");
+    expect(rate(1_400_000_000)).toBe("1.4\u00a0GB/s");
     expect(count(100_000)).toBe("100,000");
   });
 });
 
 describe("times", () => {
   test.each([
-    [0, "0.0 s"],
-    [240, "0.2 s"],
-    [9_940, "9.9 s"],
-    [9_960, "10 s"],
-    [185_000, "3 min 05 s"],
-    [36_000_000, "10 h 00 min"],
+    [0, "0.0\u00a0s"],
+    [240, "0.2\u00a0s"],
+    [9_940, "9.9\u00a0s"],
+    [9_960, "10\u00a0s"],
+    [185_000, "3\u00a0min\u00a005\u00a0s"],
+    [36_000_000, "10\u00a0h\u00a000\u00a0min"],
   ])("%d ms are %s", (ms, text) => expect(duration(ms)).toBe(text));
 
   test("time left is whole seconds, and never none", () => {
-    expect(left(10)).toBe("1 s");
-    expect(left(2_400)).toBe("3 s");
-    expect(left(61_500)).toBe("1 min 02 s");
+    expect(left(10)).toBe("1\u00a0s");
+    expect(left(2_400)).toBe("3\u00a0s");
+    expect(left(61_500)).toBe("1\u00a0min\u00a002\u00a0s");
   });
 
   test("the past is told coarsely", () => {
@@ -47,12 +47,12 @@ describe("times", () => {
   });
 
   test("a time axis changes its unit", () => {
-    expect([30, 300, 9000].map(axisTime)).toEqual(["30 s", "5 min", "2.5 h"]);
+    expect([30, 300, 9000].map(axisTime)).toEqual(["30\u00a0s", "5\u00a0min", "2.5\u00a0h"]);
   });
 });
 
 test("nothing is 100 % before it is all there", () => {
-  expect(percent(999_999, 1_000_000)).toBe("99 %");
-  expect(percent(5, 5)).toBe("100 %");
-  expect(percent(0, 0)).toBe("0 %");
+  expect(percent(999_999, 1_000_000)).toBe("99\u00a0%");
+  expect(percent(5, 5)).toBe("100\u00a0%");
+  expect(percent(0, 0)).toBe("0\u00a0%");
 });

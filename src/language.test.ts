@@ -63,7 +63,7 @@ describe("German", () => {
   });
 
   test("plurals", () => {
-    expect([0, 1, 2, 1200].map((n) => t("moved.files", { n }))).toEqual(["0 Dateien", "1 Datei", "2 Dateien", "1.200 Dateien"]);
+    expect([0, 1, 2, 1200].map((n) => t("moved.files", { n }))).toEqual(["0\u00a0Dateien", "1\u00a0Datei", "2\u00a0Dateien", "1.200\u00a0Dateien"]);
     expect([1, 3].map((n) => t("window.offersWait", { n }))).toEqual(["1 Angebot wartet", "3 Angebote warten"]);
     expect([1, 2].map((n) => t("end.reconnected", { n }))).toEqual([
       "Die Verbindung wurde einmal unterbrochen.",
@@ -75,9 +75,9 @@ describe("German", () => {
   test("numbers and sizes", () => {
     expect(count(1_234_567)).toBe("1.234.567");
     expect(typed(1234.5)).toBe("1234,5");
-    expect(bytes(1_400_000_000)).toBe("1,4 GB");
+    expect(bytes(1_400_000_000)).toBe("1,4\u00a0GB");
     expect(t("activity.items", { done: 61_204, total: 100_000 })).toBe("61.204 von 100.000 Elementen");
-    expect(percent(61, 100)).toBe("61 %");
+    expect(percent(61, 100)).toBe("61\u00a0%");
     expect(t("fault.version", { peer: "nas", ours: 2, theirs: 3 })).toContain("Version 3 des Ringway-Protokolls");
   });
 
@@ -87,9 +87,9 @@ describe("German", () => {
     expect(ago(now - 60 * 60_000, now)).toBe("vor 1 Stunde");
     expect(ago(now - 86_400_000, now)).toBe("gestern");
     expect(moment(now)).toBe("12.03.2026, 14:05");
-    expect(duration(240)).toBe("0,2 s");
-    expect(left(185_000)).toBe("3 min 05 s");
-    expect(axisTime(9000)).toBe("2,5 h");
+    expect(duration(240)).toBe("0,2\u00a0s");
+    expect(left(185_000)).toBe("3\u00a0min\u00a005\u00a0s");
+    expect(axisTime(9000)).toBe("2,5\u00a0h");
   });
 
   test("a fault with a path, and with a path that looks like a message", () => {
@@ -107,8 +107,8 @@ describe("German", () => {
   test("how a transfer ended, and what limited it", () => {
     const report = earlier();
     expect(endWords({ ...report, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
-      what: "An nas gesendet: 3 Dateien, 1 Ordner, 6,0 MB in 2,0 s.",
-      next: "nas hat den Empfang bestätigt. 1,5 MB wurden aus den ersetzten Dateien übernommen.",
+      what: "An nas gesendet: 3\u00a0Dateien, 1 Ordner, 6,0\u00a0MB in 2,0\u00a0s.",
+      next: "nas hat den Empfang bestätigt. 1,5\u00a0MB wurden aus den ersetzten Dateien übernommen.",
     });
     expect(t("activity.limitedBy", { what: limitWords("encrypting", "nas", "receiving") })).toBe("Begrenzt durch: Prozessor auf nas (Verschlüsseln)");
   });

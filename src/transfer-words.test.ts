@@ -23,22 +23,22 @@ const os = (errno: number) => ({ reason: "os", errno }) as const;
 
 test("what was in the files that were replaced is told by its bytes", () => {
   const said = endWords(report({ files: 1, bytes: 2_000_000_000, moved: 100_000_000, reused: 1_900_000_000, copy: null }), "lab-ws", "sending").next;
-  expect(said).toBe("lab-ws confirmed receipt. 1.9 GB were reused from the replaced files.");
+  expect(said).toBe("lab-ws confirmed receipt. 1.9\u00a0GB were reused from the replaced files.");
 });
 
 test("what was sent is told from what was there and what was skipped", () => {
   const sent = { files: 3, bytes: 50_000_000, copy: null };
   const said = (change: Partial<Report>) => endWords(report({ ...sent, ...change }), "lab-ws", "sending");
-  expect(said({ unchanged: 3 }).what).toContain("3 files, 50.0 MB (nothing transferred) in 1.0 s");
+  expect(said({ unchanged: 3 }).what).toContain("3\u00a0files, 50.0\u00a0MB (nothing transferred) in 1.0\u00a0s");
   // Links are among them.
   expect(said({ unchanged: 3 }).next).toContain("3 items already existed.");
-  expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0 MB (20.0 MB transferred) in 1.0 s");
-  expect(said({ moved: 50_000_000 }).what).toContain("3 files, 50.0 MB in 1.0 s");
-  expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0 MB offered).");
+  expect(said({ moved: 20_000_000 }).what).toContain("3\u00a0files, 50.0\u00a0MB (20.0\u00a0MB transferred) in 1.0\u00a0s");
+  expect(said({ moved: 50_000_000 }).what).toContain("3\u00a0files, 50.0\u00a0MB in 1.0\u00a0s");
+  expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0\u00a0MB offered).");
 });
 
 test("a transfer of which nothing moves says for how long", () => {
-  expect(stageWords(progress({ stalled_seconds: 12 }), "lab-ws", "sending")).toBe("Stalled for 12 s");
+  expect(stageWords(progress({ stalled_seconds: 12 }), "lab-ws", "sending")).toBe("Stalled for 12\u00a0s");
 });
 
 test("a transfer that waits for a place says which", () => {
@@ -57,7 +57,7 @@ describe("copies in words", () => {
 
   test("what the destination could not keep is told", () => {
     const { what, next } = endWords(report({ files: 3, unchanged: 1, copy: { ...copied, specials: 2, attributes_lost: 3, owners_lost: 1 } }), "/mnt/stick", "copying");
-    expect(what).toBe("Copied: 3 files, 2 special files, 0 B in 1.0 s.");
+    expect(what).toBe("Copied: 3\u00a0files, 2 special files, 0\u00a0B in 1.0\u00a0s.");
     expect(next).toBe("1 item was left unchanged. 3 items lost access lists or attributes, which vfat does not support. 1 item now belongs to you. Only root can keep another owner.");
   });
 
@@ -67,7 +67,7 @@ describe("copies in words", () => {
 
   test("shared blocks are worth a word, others are not", () => {
     expect(copyPathWords(copied)).toBe("");
-    expect(copyPathWords({ ...copied, filesystem: "btrfs", reflinked_bytes: 2_000_000 })).toMatch(/^2.0 MB shared with the source on btrfs/);
+    expect(copyPathWords({ ...copied, filesystem: "btrfs", reflinked_bytes: 2_000_000 })).toMatch(/^2.0\u00a0MB shared with the source on btrfs/);
   });
 
   test.each([
@@ -126,7 +126,7 @@ describe("copies in words", () => {
 
   test("what was copied before the end is told", () => {
     const cut = report({ outcome: "failed", error: { code: "cancelled", by: "here" }, files: 2, bytes: 5000, moved: 5000 });
-    expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2 files, 5.0 kB in 1.0 s.");
+    expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2\u00a0files, 5.0\u00a0kB in 1.0\u00a0s.");
   });
 
   test("a destination that went away says what to do", () => {
@@ -162,7 +162,7 @@ describe("a lost connection", () => {
 
   test("says at either end who waits for what, and how long", () => {
     const soon = waiting({ why: "broken", next_try_seconds: 3.2, gives_up_seconds: 899 });
-    expect(stageWords(soon, "lab-ws", "sending")).toBe("Connection to lab-ws lost. Trying again in 4 s, times out in 14 min 59 s");
+    expect(stageWords(soon, "lab-ws", "sending")).toBe("Connection to lab-ws lost. Trying again in 4\u00a0s, times out in 14\u00a0min\u00a059\u00a0s");
     const trying = waiting({ why: "unreachable", next_try_seconds: null, gives_up_seconds: 600 });
     expect(stageWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
     const awaited = waiting({ why: "silent", next_try_seconds: null, gives_up_seconds: 600 });
@@ -172,9 +172,9 @@ describe("a lost connection", () => {
   test("is nothing that a full disk is taken for", () => {
     const full = (missingBytes: number, missingEntries = 0) =>
       progress({ stage: "paused", interruption: { why: "full", needed: missingBytes, free: 0, entries: missingEntries, next_try_seconds: null, gives_up_seconds: 60 } });
-    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB more needed. Resumes once there is space, times out in 1 min 00 s");
+    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0\u00a0MB more needed. Resumes once there is space, times out in 1\u00a0min\u00a000\u00a0s");
     expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", 1,200 items too many");
-    expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space within 1 min 00 s to resume");
+    expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space within 1\u00a0min\u00a000\u00a0s to resume");
   });
 
   test("is nothing that a pause is taken for, which is told with who it was", () => {

@@ -50,7 +50,7 @@ describe("faults in words", () => {
 
   test("too little room gives both figures", () => {
     const { what } = faultWords({ code: "declined", reason: "no_room", needed: 5e9, free: 1e9, entries: 0 }, "nas");
-    expect(what).toBe("nas has too little free space: at least 5.0 GB needed, 1.0 GB free.");
+    expect(what).toBe("nas has too little free space: at least 5.0\u00a0GB needed, 1.0\u00a0GB free.");
   });
 
   test("another key is told with both ids", () => {

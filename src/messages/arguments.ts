@@ -81,6 +81,7 @@ export interface Arguments {
   "inbox.differs.versions": { here: string; offered: string; what: string };
   "inbox.into": { folder: string };
   "inbox.leaves": { size: string };
+  "inbox.existing.renameTop.such": { from: string; name: string };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
   "note.from": { from: string };
@@ -88,6 +89,7 @@ export interface Arguments {
   "note.copyFrom": { from: string };
   "note.copiedFrom": { from: string };
   "note.deleteFrom": { from: string };
+  "note.deleted": { from: string };
   "note.sendTo": { name: string };
   "note.sending": { name: string };
   "note.sent": { name: string };
@@ -413,8 +415,10 @@ export interface Arguments {
   "browse.thisFolder": { name: string };
   "browse.tooMuch": { n: number };
   "browse.into": { folder: string };
+  "browse.getAll": { name: string };
   "browse.verifyHint": { name: string };
   "browse.begun": { name: string; what: string };
+  "browse.already": { what: string };
   "share.addWith": { name: string };
   "share.dropOne": { name: string };
   "share.dropMany": { n: number };

@@ -1,5 +1,5 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
-import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, PairedDevice } from "../ipc";
+import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, Note, PairedDevice } from "../ipc";
 import { t } from "../messages";
 import { endWords, titleWords } from "../transfer-words";
 import { isOfService, type VIEWS } from "../words";
@@ -84,6 +84,7 @@ export class AppState {
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.browse = new Browse(ipc, this.transfers);
     this.browse.onBegun = ({ title, more, peer }) => (this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer }));
+    this.browse.onAlready = ({ title, more }) => this.toasts.show(() => t("browse.already", { what: titleWords(title, more) }));
     this.browse.onRead = (n) => (this.announcement = t("browse.items", { n }));
     this.shares = new Shares(ipc);
     this.dropBoxes = new DropBoxes(ipc);
@@ -182,6 +183,16 @@ export class AppState {
     this.toasts.show(
       () => t("send.cleared"),
       () => void this.outbox.restore(chosen),
+    );
+  }
+
+  /** Deletes a note, which can be undone for a while: until then it is stored. */
+  deleteNote(note: Note): void {
+    this.notes.hide(note);
+    this.toasts.show(
+      () => t("note.deleted", { from: note.from }),
+      () => this.notes.show(note),
+      () => void this.notes.forget(note),
     );
   }
 
@@ -325,7 +336,7 @@ export class AppState {
   /** A text hangs over a position of the page. */
   textOver(x: number, y: number): void {
     this.note.dragged = true;
-    const card = cardUnder(x, y);
+    const card = this.#cardUnder(x, y);
     this.outbox.over = this.aimOf(card) && card;
   }
 
@@ -345,26 +356,41 @@ export class AppState {
     void this.note.send(aim);
   }
 
+  /** Whose card is drawn at a position of the window, where it can be used now. */
+  #cardAt = (x: number, y: number): string | null => {
+    // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then
+    // than those that the window counts in.
+    const enlarged = outerWidth / innerWidth || 1;
+    return this.#cardUnder(x / enlarged, y / enlarged);
+  };
+
+  /** The same at a position of the page. */
+  #cardUnder(x: number, y: number): string | null {
+    const card = document.elementFromPoint(x, y)?.closest<HTMLElement>("[data-card]");
+    this.outbox.isOverRow = card?.dataset.row !== undefined;
+    return card && !card.matches(":disabled") && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
+  }
+
   #drag(drag: Drag): void {
     if (drag.is === "textEntered") {
       this.note.dragged = true;
       return;
     }
     if (this.note.dragged && drag.is === "over") {
-      const card = cardAt(drag.x, drag.y);
+      const card = this.#cardAt(drag.x, drag.y);
       this.outbox.over = this.aimOf(card) && card;
       return;
     }
     if (drag.is === "left") this.textLeft();
     if (drag.is === "textDropped") {
       if (!this.outbox.over) {
-        const card = cardAt(drag.x, drag.y);
+        const card = this.#cardAt(drag.x, drag.y);
         this.outbox.over = this.aimOf(card) && card;
       }
       this.textDropped(drag.text);
       return;
     }
-    const dropped = this.outbox.drag(drag, cardAt);
+    const dropped = this.outbox.drag(drag, this.#cardAt);
     if (!dropped) return;
     const { chosen } = dropped;
     if (dropped.card?.startsWith(SHARES)) {
@@ -395,20 +421,6 @@ export class AppState {
   #hasWaited({ direction, title, target }: Moving): boolean {
     return direction === "sending" && this.waiting.list.some((waiting) => waiting.title.path === title.path && waiting.target === target);
   }
-}
-
-/** Whose card is drawn at a position of the window, where it can be used now. */
-function cardAt(x: number, y: number): string | null {
-  // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then
-  // than those that the window counts in.
-  const enlarged = outerWidth / innerWidth || 1;
-  return cardUnder(x / enlarged, y / enlarged);
-}
-
-/** The same at a position of the page. */
-function cardUnder(x: number, y: number): string | null {
-  const card = document.elementFromPoint(x, y)?.closest<HTMLElement>("[data-card]");
-  return card && !card.matches(":disabled") && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
 }
 
 /** Whether another device gets it from here. */

@@ -51,8 +51,12 @@ export class Browse {
   /** What was got from here, the latest first. */
   got = $state.raw<Transfer[]>([]);
   readonly picks = new Picks();
+  /** What was asked for with each of them, to tell a second press of the button. */
+  readonly #begun = new WeakMap<Transfer, string>();
   /** Called when something has begun to be got. */
   onBegun: (transfer: Transfer) => void = () => {};
+  /** Called instead when the same is still being got. */
+  onAlready: (transfer: Transfer) => void = () => {};
   /** Called when a folder has been read. */
   onRead: (rows: number) => void = () => {};
   /** What was looked at before, the latest last. */
@@ -161,11 +165,16 @@ export class Browse {
     this.listed = { ...this.listed, rows: sorted(this.listed.rows, this.order) };
   }
 
+  /** Whether the folder that is shown would be got, and not what is picked in it. */
+  get isWhole(): boolean {
+    return this.picks.count === 0 || this.isTooMuch;
+  }
+
   /** What would be got: the picked entries, or else the folder that is shown. */
   get wanted(): PathThere[] {
     const { at, picks } = this;
     if (!at) return [];
-    if (picks.count === 0 || this.isTooMuch) return [at];
+    if (this.isWhole) return [at];
     return picks.all().map((row) => ({ share: at.share, names: [...at.names, row.path] }));
   }
 
@@ -180,17 +189,21 @@ export class Browse {
   async get(elsewhere: boolean): Promise<void> {
     const { device, wanted: paths } = this;
     if (this.asking || device === null || paths.length === 0) return;
-    this.asking = true;
+    const { existing: onConflict, verify } = this.how;
     this.getFault = null;
+    // Another folder is another copy of it; the receive folder has one coming already.
+    const asked = JSON.stringify([device, paths, onConflict, verify]);
+    const same = this.#transfers.running.find((transfer) => this.#begun.get(transfer) === asked);
+    if (same && !elsewhere) return this.onAlready(same);
+    this.asking = true;
     try {
-      const { existing: onConflict, verify } = this.how;
       const answer = elsewhere ? await this.#ipc.getInto(device, paths, onConflict, verify) : await this.#ipc.call({ get: { device, paths, onConflict, verify } });
       if (answer.status === "error") {
         this.getFault = answer.error;
       } else if (answer.data) {
         const transfer = this.#transfers.add(answer.data);
         this.got = [transfer, ...this.got.filter((other) => other !== transfer)];
-        this.picks.clear();
+        if (!elsewhere) this.#begun.set(transfer, asked);
         this.onBegun(transfer);
       }
     } finally {

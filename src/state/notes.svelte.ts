@@ -2,8 +2,11 @@
 import type { Ipc, Note, NoteContents } from "../ipc";
 
 export class Notes {
-  /** The latest first. */
-  list = $state.raw<Note[]>([]);
+  /** The latest first, without those that somebody is about to delete. */
+  list = $derived.by(() => this.#all.filter(({ number }) => !this.#hidden.has(number)));
+  #all = $state.raw<Note[]>([]);
+  /** Numbers of notes that are deleted once that can be undone no more. */
+  #hidden = $state.raw<ReadonlySet<number>>(new Set());
   /** By the numbers of their notes. */
   #contents = $state.raw<Record<number, NoteContents>>({});
   unread = $derived(this.list.filter((note) => !note.is_read).length);
@@ -15,7 +18,7 @@ export class Notes {
 
   /** Makes this the list; texts of notes that are gone go, too. */
   fill(list: Note[]): void {
-    this.list = list;
+    this.#all = list;
     const kept = list.flatMap(({ number }) => (this.#contents[number] ? [[number, this.#contents[number]] as const] : []));
     this.#contents = Object.fromEntries(kept);
   }
@@ -39,8 +42,20 @@ export class Notes {
     if (!note.is_read) await this.#ipc.call({ readNote: { number: note.number } });
   }
 
+  /** Takes it off the list, and leaves it where it is stored. */
+  hide({ number }: Note): void {
+    this.#hidden = new Set([...this.#hidden, number]);
+  }
+
+  /** Puts it back on the list. */
+  show({ number }: Note): void {
+    this.#hidden = new Set([...this.#hidden].filter((other) => other !== number));
+  }
+
+  /** Deletes it for good; it is listed again if that cannot be done. */
   async forget(note: Note): Promise<void> {
     const answer = await this.#ipc.call({ forgetNote: { number: note.number } });
-    if (answer.status === "ok") this.fill(this.list.filter(({ number }) => number !== note.number));
+    if (answer.status === "ok") this.fill(this.#all.filter(({ number }) => number !== note.number));
+    this.show(note);
   }
 }

@@ -43,6 +43,8 @@ export class Outbox {
    */
   dragged = $state.raw<Chosen | null>(null);
   over = $state<string | null>(null);
+  /** That card is the device's row in the sidebar: one of the two says what a drop does. */
+  isOverRow = $state(false);
   aim = $state.raw<Aim | null>(null);
   /** The card that was clicked: to whom the button sends. */
   picked = $state<string | null>(null);

@@ -8,6 +8,8 @@ export interface Said {
   /** In the language that is spoken when it is asked. */
   says: () => string;
   undo?: () => void;
+  /** Done once it can be undone no more. */
+  settle?: (() => void) | undefined;
 }
 
 export class Toasts {
@@ -16,10 +18,14 @@ export class Toasts {
   #last = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Says what was done; `undo` takes it back. */
-  show(says: () => string, undo?: () => void): void {
+  /**
+   * Says what was done; `undo` takes it back, and `settle` does the part that cannot be taken
+   * back.
+   */
+  show(says: () => string, undo?: () => void, settle?: () => void): void {
+    this.close();
     this.#last += 1;
-    this.current = { id: this.#last, says, undo };
+    this.current = { id: this.#last, says, undo, settle };
     this.hold(false);
   }
 
@@ -31,12 +37,15 @@ export class Toasts {
 
   undo(): void {
     const { undo } = this.current ?? {};
-    this.close();
+    clearTimeout(this.#timer);
+    this.current = null;
     undo?.();
   }
 
   close(): void {
     clearTimeout(this.#timer);
+    const { settle } = this.current ?? {};
     this.current = null;
+    settle?.();
   }
 }

@@ -4,6 +4,20 @@ import { Toasts } from "./toasts.svelte";
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
+test("what cannot be taken back waits until nobody can undo it", () => {
+  const toasts = new Toasts();
+  const settled: string[] = [];
+  const show = (name: string) => toasts.show(() => name, () => {}, () => settled.push(name));
+  show("one");
+  show("two");
+  expect(settled, "the next one takes its place").toEqual(["one"]);
+  toasts.undo();
+  show("three");
+  toasts.close();
+  toasts.close();
+  expect(settled).toEqual(["one", "three"]);
+});
+
 test("it goes after a while, and not while it is held", () => {
   const toasts = new Toasts();
   toasts.show(() => "Selection cleared");

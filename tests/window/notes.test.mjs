@@ -118,6 +118,8 @@ driven("notes arrive in the inbox as text, are copied exactly, and are deleted",
   await eventually("both to be read", async () => (await asked(near, ["notes"])).every(({ is_read: read }) => read));
 
   await page.click("(//button[@aria-label = 'Delete the note from far'])[1]");
+  assert.equal((await asked(near, ["notes"])).length, 2, "it can be undone");
+  await page.click("//*[@role = 'status']//button[@aria-label = 'Close']");
   await eventually("one note", async () => (await asked(near, ["notes"])).length === 1);
   // Another program deletes the other one.
   await asked(near, ["notes", "clear"]);

@@ -39,7 +39,7 @@ describe("activity", () => {
     await show("activity");
     const bar = screen.getByRole("progressbar");
     expect(bar).not.toHaveAttribute("aria-valuenow");
-    expect(bar).toHaveAttribute("aria-valuetext", "Counting…, 1.0 MB/s");
+    expect(bar).toHaveAttribute("aria-valuetext", "Counting…, 1.0\u00a0MB/s");
     expect(screen.getByText("1.1 GB of 1.2 GB+")).toBeVisible();
     expect(screen.queryByText(/%/)).toBeNull();
   });
@@ -54,8 +54,8 @@ describe("activity", () => {
     expect(await screen.findByText(t("activity.limitedBy", { what: "the network" }))).toBeVisible();
     const shares = screen.getByRole("list", { name: t("activity.bottlenecks") });
     expect(within(shares).getAllByRole("listitem").map((item) => item.textContent?.trim())).toEqual([
-      "the network 64 %",
-      "writing on lab-ws 35 %",
+      "the network 64\u00a0%",
+      "writing on lab-ws 35\u00a0%",
     ]);
     const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
     shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), report: { ...report, limited_by: "network" } });
@@ -87,9 +87,9 @@ describe("activity", () => {
     const graph = await screen.findByRole("slider", { name: /Speed over time/ });
     graph.focus();
     await user.keyboard("{Home}");
-    expect(graph).toHaveAttribute("aria-valuetext", "0.0 s · 1.0 MB/s · 100 files/s");
+    expect(graph).toHaveAttribute("aria-valuetext", "0.0\u00a0s · 1.0\u00a0MB/s · 100\u00a0files/s");
     await user.keyboard("{End}");
-    expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^3.0 s · 1.0 MB\/s · 500 files\/s · .*network/));
+    expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^3.0\u00a0s · 1.0\u00a0MB\/s · 500\u00a0files\/s · .*network/));
     await user.keyboard("{ArrowLeft}");
     expect(screen.getByText(/^2.9 s · /)).toBeVisible();
     await user.keyboard("{Escape}");
@@ -108,7 +108,7 @@ describe("activity", () => {
     for (const graph of graphs) {
       graph.focus();
       await user.keyboard("{Home}");
-      expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^0.0 s · 0 B\/s/));
+      expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^0.0\u00a0s · 0\u00a0B\/s/));
       await user.keyboard("{End}{ArrowLeft}");
       expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/the network$/));
     }
@@ -131,6 +131,9 @@ describe("activity", () => {
     expect(question).toHaveTextContent("3.0 GB arrived so far.");
     await waitFor(() => expect(screen.getByRole("button", { name: t("activity.stopKeep") })).toHaveFocus());
     await user.keyboard("{Escape}");
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    await user.click(cancel);
+    await user.click(await screen.findByRole("button", { name: t("activity.stopNotSending") }));
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
     expect(shell.called("cancel")).toEqual([]);
     for (const [button, then] of [["activity.stopKeep", "keep"], ["activity.stopDelete", "remove"]] as const) {

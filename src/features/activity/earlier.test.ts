@@ -6,6 +6,7 @@ import { rate } from "../../format";
 import { t } from "../../messages";
 import { chosen, earlier, failed, labWs, moving, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
+import { spaced } from "../../testing/spaced";
 
 const user = userEvent.setup();
 
@@ -27,7 +28,7 @@ describe("what has ended before", () => {
     expect(await screen.findByText(/All but 2 items transferred/)).toBeVisible();
     expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
     expect(await screen.findByText("Limited by the network")).toBeVisible();
-    expect(screen.getByText(t("graph.average", { rate: rate(3_000_000) }))).toBeVisible();
+    expect(screen.getByText(spaced(t("graph.average", { rate: rate(3_000_000) })))).toBeVisible();
     expect(shell.called("pastDetails")).toEqual([{ number: 7 }]);
     expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
   });

@@ -31,7 +31,7 @@ test("a transfer that ended while one looked shows the same figures when it is r
   shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 6.4, bytes_done: 18_000_000 }), report, series });
   await user.click(await screen.findByText(t("state.sent")));
   const ended = figures(await waitFor(() => document.querySelector<HTMLElement>("[data-transfer=t1][data-ended]")!));
-  expect(ended.caption).toContain(t("graph.limit", { rate: "3.0 MB/s" }));
+  expect(ended.caption).toContain(t("graph.limit", { rate: "3.0\u00a0MB/s" }));
   expect(ended.caption).toContain(t("graph.retries", { n: 1 }));
   shell.app.transfers.list = [];
   const line = await waitFor(() => {

@@ -1,6 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
+import type { Report } from "../../ipc";
 import { t } from "../../messages";
 import { earlier, failed, moving, progress, startWindow } from "../../testing/shell";
 
@@ -49,6 +50,21 @@ test("what differed before it was received can be opened afterwards, on the card
     expect(shell.called("comparedBefore").at(-1)).toEqual({ id });
     await user.click(summary);
     await waitFor(() => expect(screen.queryByRole("group", { name: t("activity.compared") })).toBeNull());
+  }
+});
+
+test("what ended just now stands below the heading of its day, which is there once", async () => {
+  const { report: failure } = failed({ code: "cancelled", by: "here" }) as { report: Report };
+  const report: Report = { ...failure, outcome: "complete", ended_at: Date.now() / 1000 - 60 };
+  const card = moving({ id: "r1", direction: "receiving", title: "album", report });
+  const list = [earlier({ report: { ended_at: Date.now() / 1000 - 60 } }), earlier({ number: 11, id: "p11", report: { ended_at: Date.now() / 1000 - 3 * 86_400 } })];
+  const shell = await startWindow({ transfers: [card] }, { past: () => list });
+  for (const view of ["activity", "inbox"] as const) {
+    shell.app.view = view;
+    const row = await screen.findByRole("article", { name: "album" });
+    const today = await screen.findByRole("heading", { name: t("time.today") });
+    expect(today.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    await waitFor(() => expect(screen.getAllByRole("heading", { level: 3 })).toHaveLength(2));
   }
 });
 

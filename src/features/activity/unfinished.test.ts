@@ -5,6 +5,7 @@ import { bytes } from "../../format";
 import type { Unfinished } from "../../ipc";
 import { t } from "../../messages";
 import { startWindow } from "../../testing/shell";
+import { spaced } from "../../testing/spaced";
 
 const kept: Unfinished = {
   id: "0123456789abcdef",
@@ -29,7 +30,7 @@ test("what an unfinished transfer keeps is told, and goes only after a question"
   let list = [kept];
   const { shell, user } = await showActivity({ unfinished: () => list, discardUnfinished: () => void (list = []) });
   expect(await screen.findByText("photos and 1 more")).toBeVisible();
-  expect(screen.getByText(bytes(12_000_000_000))).toBeVisible();
+  expect(screen.getByText(spaced(bytes(12_000_000_000)))).toBeVisible();
   const remove = { name: `${t("unfinished.delete")}: photos and 1 more` };
   await user.click(screen.getByRole("button", remove));
   await user.click(screen.getByRole("button", { name: t("common.cancel") }));

@@ -143,6 +143,7 @@ test("what is picked is got, without a pick the folder, and its progress shows h
   await waitFor(() => expect(names()).toHaveLength(5));
   const bar = screen.getByRole("group", { name: t("browse.action") });
   expect(bar).toHaveTextContent(t("browse.thisFolder", { name: "2026-11-22" }));
+  expect(within(bar).getByRole("button", { name: t("browse.getAll", { name: "2026-11-22" }) })).toBeEnabled();
   expect(bar).toHaveTextContent(t("browse.into", { folder: "/home/me/Downloads" }));
   await user.keyboard("res{Shift>}{ArrowDown}{/Shift}");
   expect(bar).toHaveTextContent(t("browse.picked", { n: 2 }));
@@ -156,8 +157,27 @@ test("what is picked is got, without a pick the folder, and its progress shows h
   await user.click(within(bar).getByRole("button", { name: t("send.options") }));
   await user.selectOptions(within(bar).getByRole("combobox"), "replace");
   await user.click(within(bar).getByRole("switch"));
-  await user.click(within(bar).getByRole("button", { name: t("browse.getInto") }));
+  await user.click(row("result-2"));
+  await user.click(row("result-2").querySelector("[data-ticks]")!);
+  await user.click(within(bar).getByRole("button", { name: t("browse.getAllInto") }));
   expect(shell.called("get_into")).toEqual([{ device: labWs.id, paths: [{ share: "runs", names: [{ path: "2026-11-22" }] }], onConflict: "replace", verify: true }]);
+});
+
+test("what was picked stays picked, and is not got twice while it is on its way", async () => {
+  const shell = await open(FOLDERS, { get: () => moving({ id: "g1", direction: "receiving", title: "notes.txt", target: "lab-ws" }) });
+  await waitFor(() => expect(names()).toHaveLength(3));
+  await user.click(row("notes.txt"));
+  const get = () => screen.getByRole("button", { name: t("browse.get") });
+  await user.click(get());
+  expect(await screen.findByRole("article", { name: "notes.txt" })).toBeVisible();
+  expect(picked()).toEqual(["notes.txt"]);
+  await user.click(get());
+  expect(await screen.findByText(t("browse.already", { what: "notes.txt" }))).toBeVisible();
+  expect(shell.called("get")).toHaveLength(1);
+  await user.click(screen.getByRole("button", { name: t("send.options") }));
+  await user.selectOptions(screen.getByRole("combobox"), "replace");
+  await user.click(get());
+  expect(shell.called("get")).toHaveLength(2);
 });
 
 test("a name that is no text is asked for by its bytes", async () => {
@@ -194,7 +214,7 @@ test("a device that cannot be reached leaves its last list in grey, and is tried
   expect(names()).toHaveLength(3);
   expect(screen.getByRole("grid")).toHaveClass("stale");
   expect(screen.getByText(t("browse.stale", { when: t("time.justNow") }))).toBeVisible();
-  expect(screen.queryByRole("button", { name: t("browse.get") })).toBeNull();
+  expect(screen.queryByRole("group", { name: t("browse.action") })).toBeNull();
   folders.runs = FOLDERS.runs!;
   await user.click(screen.getByRole("button", { name: t("common.tryAgain") }));
   await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
@@ -209,7 +229,7 @@ test("more than can be asked for at once is got as a folder", async () => {
   await user.keyboard("{Control>}a{/Control}");
   const bar = screen.getByRole("group", { name: t("browse.action") });
   expect(bar).toHaveTextContent(t("browse.tooMuch", { n: 1_100 }));
-  await user.click(within(bar).getByRole("button", { name: t("browse.get") }));
+  await user.click(within(bar).getByRole("button", { name: t("browse.getAll", { name: "runs" }) }));
   expect(shell.called("get")[0]!.paths).toEqual([{ share: "runs", names: [] }]);
 });
 

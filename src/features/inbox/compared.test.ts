@@ -46,8 +46,14 @@ describe("how an offer compares with what is there", () => {
     const existing = screen.getByLabelText(t("inbox.existing"));
     expect(group.compareDocumentPosition(existing) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(existing, "what loses nothing").toHaveValue("rename_top");
+    const { from, names } = offer();
+    expect(screen.getByText(t("inbox.existing.renameTop.such", { from, name: `${names[0]!.path} (1)` })), "where keeping both puts it").toBeVisible();
+    await user.selectOptions(existing, "replace");
+    expect(screen.getByText(t("inbox.existing.replace.hint"))).toBeVisible();
+    await user.selectOptions(existing, "rename_top");
     shell.tell({ event: "offerChanged", offer: offer({ comparison: { ...album, state: "unknown" } }) });
     await waitFor(() => expect(group).toHaveTextContent(t("inbox.notCompared")));
+    expect(screen.getByText(t("inbox.existing.renameTop.hint"))).toBeVisible();
   });
 
   test("opens into what differs, by keyboard, and is another list in another folder", async () => {

@@ -57,7 +57,15 @@ describe("notes", () => {
     expect(screen.queryByText(t("inbox.nothingReceived"))).toBeNull();
     await user.click(screen.getAllByRole("button", { name: t("note.deleteFrom", { from: "laptop" }) })[0]!);
     await waitFor(() => expect(screen.queryByText("later …")).toBeNull());
-    expect(shell.called("forgetNote")).toEqual([{ number: 8 }]);
+    expect(shell.called("forgetNote"), "it can be undone").toEqual([]);
+    await user.click(await screen.findByRole("button", { name: t("common.undo") }));
+    expect(await screen.findByText("later …")).toBeVisible();
+    await user.click(screen.getAllByRole("button", { name: t("note.deleteFrom", { from: "laptop" }) })[0]!);
+    expect(await screen.findByText(t("note.deleted", { from: "laptop" }))).toBeVisible();
+    shell.tell({ event: "notesChanged", notes: [note({ number: 8, first_line: "later" }), note()] });
+    expect(screen.queryByText("later …"), "it is listed by others still").toBeNull();
+    await user.click(screen.getByRole("button", { name: t("common.close") }));
+    await waitFor(() => expect(shell.called("forgetNote")).toEqual([{ number: 8 }]));
     expect(screen.getByText("https://example.org/ …")).toBeVisible();
   });
 

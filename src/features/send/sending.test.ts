@@ -21,7 +21,7 @@ describe("sending", () => {
     expect(await screen.findByText(t("stage.connecting", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
-    expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
+    expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25\u00a0%, 1.0\u00a0MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
     expect(screen.getByText(/Encrypted by Ringway on both devices. Here: the kernel's TLS module is not loaded/)).toBeVisible();
   });
@@ -174,6 +174,27 @@ describe("sending", () => {
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
     await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: { to: "device", id: labWs.id }, inShare: "runs/2026" }]));
     forgetOptions(labWs.id);
+    document.elementFromPoint = () => null;
+  });
+
+  test("over a card the card alone says what a drop does, and over a device's row the row alone", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    const drop = screen.getByRole("region", { name: t("send.chosen") });
+    const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
+    const row = document.querySelector<HTMLElement>("[data-row]")!;
+    const what = t("send.dropFolders", { n: 1, name: "lab-ws" });
+    shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
+    await waitFor(() => expect(drop).toHaveClass("dragging"));
+    for (const [over, other] of [[card, row], [row, card]] as const) {
+      document.elementFromPoint = () => over;
+      shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
+      await waitFor(() => expect(over).toHaveTextContent(what));
+      expect(over).toHaveClass("over");
+      expect(other).not.toHaveClass("over");
+      expect(other).not.toHaveTextContent(what);
+      expect(drop).not.toHaveClass("dragging");
+      expect(screen.queryByText(t("send.dropNow"))).toBeNull();
+    }
     document.elementFromPoint = () => null;
   });
 

@@ -8,6 +8,7 @@ import type { Drag, Share } from "../../ipc";
 import { t } from "../../messages";
 import { labWs, selection, source, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
+import { spaced } from "../../testing/spaced";
 
 const user = userEvent.setup();
 const nas = { ...labWs, id: "cd".repeat(32), name: "nas" };
@@ -57,7 +58,7 @@ test("a shared folder becomes a drop box, with the size that nobody is asked abo
   const size = await within(section()).findByLabelText(t("devices.ruleSize"));
   await user.type(size, "20{Enter}");
   expect(shell.called("setDropBox").at(-1)).toEqual({ name: "runs", drop: { bytes_max: 20_000_000_000 } });
-  expect(await within(section()).findByText(t("share.dropBoxUpTo", { size: bytes(20_000_000_000) }))).toBeVisible();
+  expect(await within(section()).findByText(spaced(t("share.dropBoxUpTo", { size: bytes(20_000_000_000) })))).toBeVisible();
   expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
   await user.click(within(section()).getByRole("switch", { name: t("share.dropBox") }));
   expect(shell.called("setDropBox").at(-1)).toEqual({ name: "runs", drop: null });

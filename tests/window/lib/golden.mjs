@@ -77,11 +77,11 @@ export function calm(page) {
       [/\d+ minutes? ago/g, "just now"],
       // Midnight has passed.
       [/\bYesterday\b/g, "Today"],
-      [/[\d.,]+ \w+ free\b/g, "120.0 GB free"],
-      [/[\d.,]+ \w+ afterwards\b/g, "119.9 GB afterwards"],
+      [/[\d.,]+\s\w+ free\b/g, "120.0\u00a0GB free"],
+      [/[\d.,]+\s\w+ afterwards\b/g, "119.9\u00a0GB afterwards"],
       [/Version \d\S*/g, "Version 1.0.0"],
-      [/[\d.]+ s\./g, "2.3 s."],
-      [/[\d.]+ (\w+)\/s on average/g, "2.5 MB/s on average"],
+      [/[\d.]+\ss\./g, "2.3\u00a0s."],
+      [/[\d.]+\s(\w+)\/s on average/g, "2.5\u00a0MB/s on average"],
       [/Valid for \d+ min/g, "Valid for 10 min"],
     ];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
