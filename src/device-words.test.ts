@@ -3,7 +3,7 @@ import { lastWords } from "./device-words";
 import type { Fault, Report } from "./ipc";
 import { earlier } from "./testing/shell";
 
-const last = (report: Partial<Report>, direction: "sending" | "receiving" = "receiving") => lastWords(earlier({ direction, report: { skipped_bytes: 0, ...report } as Partial<Report> })).replace("\u00a0", " ");
+const last = (report: Partial<Report>, direction: "sending" | "receiving" = "receiving") => lastWords(earlier({ direction, report: { skipped_bytes: 0, ...report } as Partial<Report> }));
 
 test("what moved is told apart from what was there", () => {
   expect(last({ bytes: 12_000_000, moved: 12_000_000 })).toBe("Received 12.0\u00a0MB 2 hours ago");

@@ -40,7 +40,7 @@ export function lastWords(last: Past | null): string {
     return isReceived ? t("send.lastReceivedPart", told) : t("send.lastSentPart", told);
   }
   // A size is not broken into two lines.
-  const told = { size: bytes(last.moved).replace(" ", "\u00a0"), when };
+  const told = { size: bytes(last.moved), when };
   return isReceived ? t("send.lastReceived", told) : t("send.lastSent", told);
 }
 

@@ -9,7 +9,7 @@ describe("sizes", () => {
     [999_949, "999.9\u00a0kB"],
     [999_950, "1.0\u00a0MB"],
     [1_400_000_000, "1.4\u00a0GB"],
-    [Number.MAX_SAFE_INTEGER, "9.0 PB"],
+    [Number.MAX_SAFE_INTEGER, "9.0\u00a0PB"],
   ])("%d bytes are %s", (n, text) => expect(bytes(n)).toBe(text));
 
   test("a size that somebody chose has no figure that says nothing", () => {

@@ -103,7 +103,7 @@ describe("activity", () => {
     await startWindow({ transfers: [late, moving({ ...late, title: late.title.path, status: undefined, ...progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), id: "t2", report })] });
     await show("activity");
     await user.click(screen.getByText(t("state.cancelled")));
-    const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
+    const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0\sMB\/s/ });
     expect(graphs).toHaveLength(2);
     for (const graph of graphs) {
       graph.focus();

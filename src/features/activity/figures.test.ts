@@ -51,6 +51,6 @@ test("a limited transfer whose figures come in jumps has no peak above its limit
   const report = { ...(failed({ code: "gone" }).report as Report), outcome: "complete", bytes: 12e6, moved: 12e6, seconds: 4, limit_bytes_per_s: 3_000_000 } as Report;
   await startWindow({ transfers: [moving({ title: "thesis", progress: progress({ stage: "ended" }), series, report })] }).then(({ app }) => (app.view = "activity"));
   await user.click(await screen.findByText(t("state.sent")));
-  const peak = Number(/peak ([\d.]+) MB\/s/.exec(screen.getByRole("slider").getAttribute("aria-label")!)![1]);
+  const peak = Number(/peak ([\d.]+)\sMB\/s/.exec(screen.getByRole("slider").getAttribute("aria-label")!)![1]);
   expect(peak).toBeLessThan(4.4);
 });
