@@ -173,9 +173,12 @@ async fn the_windows_policy_numbers_folders_of_strangers_and_merges_those_of_fri
     let receiving = tokio::spawn(accept(receiver, options, 2));
     assert_complete(&*laptop.send(&[folder(laptop.path("tree"))], &to, Some("7-river-camera")).await);
     assert_eq!(fs::read_dir(lab.path("in/tree")).unwrap().count(), 1, "the existing folder is as it was");
+    fs::write(laptop.path("tree/b"), "2").unwrap();
     assert_complete(&*laptop.send(&[folder(laptop.path("tree"))], &to, None).await);
     receiving.await.unwrap();
-    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(lab.path("in/tree")).unwrap().count(), 1, "nor is it later");
+    assert_eq!(fs::read_dir(lab.path("in/tree (1)")).unwrap().count(), 2, "what came is updated under its number");
+    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

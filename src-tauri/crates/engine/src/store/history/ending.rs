@@ -43,7 +43,7 @@ mod tests {
                 assert_eq!(failure(path.into_vec(), failure_stored(&whole)), Some(whole));
             }
         }
-        assert_eq!(failure(Vec::new(), [0, 8, 0, 0]), None);
+        assert_eq!(failure(Vec::new(), [0, OPERATIONS.len() as i32, 0, 0]), None);
         assert_eq!(failure(Vec::new(), [0, 0, 14, 0]), None);
     }
 }
