@@ -213,7 +213,7 @@ driven("a large file shows its progress and graph, and is read back when that is
   await page.click(line("large", "Copied"));
   await page.wait(showing("Verified: 1 file read back from the disk, identical."));
   // The time without what the reading back took.
-  const [, rate, unit] = /([\d.]+) ([MG])B\/s on average/.exec(await page.words()) ?? [];
+  const [, rate, unit] = /([\d.]+)\s([MG])B\/s on average/.exec(await page.words()) ?? [];
   const seconds = LARGE / (rate * (unit === "G" ? 1e9 : 1e6));
   assert.ok(seconds > 0, "it has an average");
   const drawn = () =>

@@ -88,7 +88,7 @@ driven("an offer says what it would do to its folder, and what differs, before i
   await page.wait(showing("1 new, 2 unchanged, 1 differs here"));
   await page.click(button("Show what differs"));
   await page.wait(showing("album/edited"));
-  await page.wait(showing("Newer here: 6 B"));
+  await page.wait(showing("Newer here: 6\u00a0B"));
   await keepPicture(page, "inbox-compared");
   assert.deepEqual(readdirSync(join(near.inbox, "album")).sort(), ["edited", "same"], "nothing is changed");
   await page.click(button("Hide what differs"));
