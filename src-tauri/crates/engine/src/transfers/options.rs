@@ -181,7 +181,7 @@ pub struct AcceptOptions {
     pub widen_modes: bool,
 }
 
-/// What a program keeps of all that it accepts, whoever accepts it: a person, a rule or a drop box.
+/// What a program keeps of everything that is accepted: by a person, by a rule, or in a drop box.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KeptAttributes {
     /// See [`AcceptOptions::keep_owner`].
