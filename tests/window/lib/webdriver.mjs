@@ -16,6 +16,8 @@ const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 50;
 /** How often the test checks whether an element to be clicked still moves. */
 const MOVES_LOOKS_MAX = 100;
+/** How often an XPath is asked for again of whose elements one went away meanwhile. */
+const FIND_AGAIN_MAX = 10;
 
 export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "\uE008", home: "\uE011" };
 
@@ -171,10 +173,19 @@ export class Page {
     return this.#post("/execute/async", { script, args });
   }
 
-  /** The first element that matches the XPath, or null. */
+  /**
+   * The first element that matches the XPath, or null. The driver evaluates the XPath first and
+   * names the elements afterwards: it fails where one went away in between, so that is asked again.
+   */
   async find(xpath) {
-    const found = await this.#post("/elements", { using: "xpath", value: xpath });
-    return found[0]?.[ELEMENT] ?? null;
+    for (let again = FIND_AGAIN_MAX; ; again -= 1) {
+      try {
+        const found = await this.#post("/elements", { using: "xpath", value: xpath });
+        return found[0]?.[ELEMENT] ?? null;
+      } catch (error) {
+        if (!again || !error.message.includes("stale element reference")) throw error;
+      }
+    }
   }
 
   /** The first element that matches the XPath, once there is one. */
