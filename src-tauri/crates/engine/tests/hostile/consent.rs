@@ -18,7 +18,7 @@ use super::*;
 
 /// A way in which a name reaches the receiver's disk.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
+pub(super) enum Way {
     Folder,
     FileInFolder,
     File,
@@ -31,7 +31,7 @@ enum Way {
     Chunks,
 }
 
-const WAYS: [Way; 10] = [
+pub(super) const WAYS: [Way; 10] = [
     Way::Folder,
     Way::FileInFolder,
     Way::File,
@@ -44,17 +44,17 @@ const WAYS: [Way; 10] = [
     Way::Chunks,
 ];
 
-fn entry<'a>(name: &'a [u8], kind: EntryKind<'a>) -> Entry<'a> {
+pub(super) fn entry<'a>(name: &'a [u8], kind: EntryKind<'a>) -> Entry<'a> {
     let attributes = Attributes { mode: 0o644, uid: 0, gid: 0, mtime: Timestamp { secs: 7, nanos: 0 } };
     Entry { name: Name::new(name).unwrap(), kind, attributes, xattrs: Xattrs::default() }
 }
 
-fn path(text: &str) -> RelPath<'_> {
+pub(super) fn path(text: &str) -> RelPath<'_> {
     RelPath::new(text.as_bytes()).unwrap()
 }
 
 /// A frame that brings something under a name that was not offered.
-fn frame(way: Way) -> Vec<u8> {
+pub(super) fn frame(way: Way) -> Vec<u8> {
     let file = |size| EntryKind::File { size, link_id: None };
     let mut head = HeadBuffer::default();
     let (header, body): (FrameHeader, &[u8]) = match way {

@@ -229,7 +229,11 @@ async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
 
 /// The next request of a device that pairs, and its session.
 pub(super) async fn requested(listener: &TcpListener) -> (Channel, Get) {
-    let mallory = Mallory::new();
+    requested_of(&Mallory::new(), listener).await
+}
+
+/// The same, of this device.
+pub(super) async fn requested_of(mallory: &Mallory, listener: &TcpListener) -> (Channel, Get) {
     let mut session = mallory.answer(listener).await;
     let exporter = session.export(EXPORTER_LABEL);
     let greeting = ringway_wire::control::Greeting { name: ringway_wire::DeviceName::new("lab").unwrap() };

@@ -33,6 +33,7 @@ mod getting;
 mod impostors;
 mod keys;
 mod listings;
+mod lying;
 mod mallory;
 mod memory;
 mod names;
