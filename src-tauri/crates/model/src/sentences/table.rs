@@ -1043,7 +1043,7 @@ rows! {
         next: "Free up space or choose another folder, then get the same again.",
     }
     GET_FULL: "fault.get.full" {
-        next: "Complete files are kept. Free up space or choose another folder, then get the same again to resume.",
+        next: "Complete files are kept. Free up space, then get the same into the same folder again to resume.",
     }
     GET_BUSY: "fault.get.busy" {
         terminal: "Get it again when one has finished; --retry waits for that.",
