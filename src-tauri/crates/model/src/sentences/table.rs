@@ -128,6 +128,9 @@ rows! {
     OFFER_DOT_NAMES: "offer.dotNames" {
         what: "{n, plural, one {One name begins} other {# names begin}} with a dot: {names}. Such files can configure and start programs.",
     }
+    OFFER_UPDATES: "offer.updates" {
+        what: "Updates what this device sent before: {names}.",
+    }
     OFFER_TOO_MUCH: "offer.tooMuch" {
         what: "Ringway accepts up to {size} automatically from that device, counting what earlier attempts brought.",
     }

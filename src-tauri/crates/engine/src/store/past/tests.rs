@@ -89,6 +89,7 @@ impl Home {
             free_space: None,
             asked_because: None,
             comparison: None,
+            updates: Vec::new(),
         };
         keep_unanswered(&offer, &self.store);
     }
