@@ -267,7 +267,7 @@ impl Store {
                  WHERE device = ?1 AND substr(path, 1, ?3) = ?2 AND substr(what, 1, 1) = ?4",
             )?;
             let params = params![id.0, above, above.len() as i64, &[Brought::NUMBERED][..]];
-            // One by one: a record may have some MB.
+            // One by one: a record may have 3.2 MB.
             let found = all.query_map(params, |row| {
                 let (top, what): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
                 Ok((top, Brought::decode(&what)))
@@ -296,7 +296,7 @@ fn keep_names_alone(transaction: &Transaction<'_>, id: DeviceId) -> rusqlite::Re
     let numbers = of_device.query_map([id.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
     let mut one = transaction.prepare_cached("SELECT what FROM brought WHERE number = ?1")?;
     for number in numbers {
-        // One by one: a record may have 1.6 MB.
+        // One by one: a record may have 3.2 MB.
         let what: Vec<u8> = one.query_row([number], |row| row.get(0))?;
         match Brought::decode(&what) {
             Some(brought) => {
