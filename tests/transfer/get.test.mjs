@@ -440,10 +440,12 @@ test("--again gets the last one, or one by its number, with its selection and op
   const dry = await got(t, near, ["--again", String(first), "--dry-run"]);
   assert.ok(planned(dry).length > 0, dry.said());
   // What was refused as wrong usage is not the last one.
+  const last = async () => planned(await got(t, near, ["--again", "--dry-run"])).map(({ path }) => path);
+  const before = await last();
   const twice = await near.run(["get", "far:runs/tree/c", "far:runs/tree/c", inbox]);
   assert.equal(twice.status, EXIT.usage, twice.said());
-  const last = await got(t, near, ["--again", "--dry-run"]);
-  assert.deepEqual(planned(last).map(({ path }) => path), ["c"], last.said());
+  assert.ok(before.length > 0);
+  assert.deepEqual(await last(), before);
   const word = await near.run(["get", "--again", "far"]);
   assert.equal(word.status, EXIT.usage, word.said());
   assert.match(word.said(), /--again takes the number of an earlier transfer, as `ringway inbox` lists them/);
