@@ -1343,6 +1343,11 @@ export type Offer = {
 	asked_because: AskedBecause | null,
 	/**  How it compares with what is in that folder. None until its sender lists it. */
 	comparison: Comparison | null,
+	/**
+	 *  The first folders there that the same device brought under another name, which its own name
+	 *  was taken by, and that `update` would go on with.
+	 */
+	updates: PathText[],
 };
 
 /**

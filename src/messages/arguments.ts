@@ -221,6 +221,7 @@ export interface Arguments {
   "device.looksLike": { id: string; name: string };
   "offer.looksLike": { from: string; fromId: string; id: string; name: string };
   "offer.dotNames": { n: number; names: string };
+  "offer.updates": { names: string };
   "offer.tooMuch": { size: string };
   "offer.noFolder": { folder: string };
   "offer.tooLarge": { missing: string };

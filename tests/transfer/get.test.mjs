@@ -439,6 +439,16 @@ test("--again gets the last one, or one by its number, with its selection and op
   assert.match(shown.stdout, new RegExp(`^Again: +ringway get --again ${first}$`, "m"));
   const dry = await got(t, near, ["--again", String(first), "--dry-run"]);
   assert.ok(planned(dry).length > 0, dry.said());
+  // What was refused as wrong usage is not the last one.
+  const last = async () => planned(await got(t, near, ["--again", "--dry-run"])).map(({ path }) => path);
+  const before = await last();
+  const twice = await near.run(["get", "far:runs/tree/c", "far:runs/tree/c", inbox]);
+  assert.equal(twice.status, EXIT.usage, twice.said());
+  assert.ok(before.length > 0);
+  assert.deepEqual(await last(), before);
+  const word = await near.run(["get", "--again", "far"]);
+  assert.equal(word.status, EXIT.usage, word.said());
+  assert.match(word.said(), /--again takes the number of an earlier transfer, as `ringway inbox` lists them/);
   // A list is not remembered, and no other get takes its place.
   const list = join(base, "list");
   writeFileSync(list, "a\n");
@@ -495,7 +505,10 @@ test("what is asked for twice by one name is refused, and says what to do", asyn
   const { near, inbox, shared, serving } = await sharing(t);
   mkdirSync(join(shared, "a"));
   writeFileSync(join(shared, "a/g"), "x");
-  const refused = await near.run(["get", `${serving.target}:runs/a/g`, `${serving.target}:runs/a/`, inbox]);
-  assert.notEqual(refused.status, EXIT.all, refused.said());
-  assert.match(refused.said(), /two of these have the same name at the top: get them one after the other/);
+  const both = [`${serving.target}:runs/a/g`, `${serving.target}:runs/a/`];
+  for (const words of [both, both.toReversed()]) {
+    const refused = await near.run(["get", ...words, inbox]);
+    assert.equal(refused.status, EXIT.usage, refused.said());
+    assert.match(refused.said(), /two of these have the same name at the top: get them one after the other/);
+  }
 });

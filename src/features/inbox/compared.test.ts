@@ -56,6 +56,15 @@ describe("how an offer compares with what is there", () => {
     expect(screen.getByText(t("inbox.existing.renameTop.hint"))).toBeVisible();
   });
 
+  test("names the folder of another name that it goes on with, as long as it does", async () => {
+    await startWindow({ devices: [labWs], offers: [offer({ comparison: album, updates: [{ path: "holiday (1)" }] })] });
+    await inbox();
+    const updates = t("offer.updates", { names: "holiday (1)" });
+    expect(screen.getByText(updates)).toBeVisible();
+    await user.selectOptions(screen.getByLabelText(t("inbox.existing")), "replace");
+    expect(screen.queryByText(updates)).toBeNull();
+  });
+
   test("opens into what differs, by keyboard, and is another list in another folder", async () => {
     let differences: Difference[] = [edited, { ...edited, path: { path: "holiday/link" }, here_is: "in_the_way", offered_bytes: null, offered_changed_at: null }];
     const shell = await startWindow({ devices: [labWs], offers: [offer({ comparison: { ...album, in_the_way: 1 } })] }, { offerDifferences: () => differences });

@@ -351,10 +351,16 @@ pub(crate) struct SendArgs {
     #[arg(required_unless_present_any = ["again", "text"], num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
     /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it, or
-    /// the last one. Files that are there already are not sent twice. What its patterns left out is
-    /// left out again: --exclude, --include and --exclude-from add to them, and decide before them.
-    /// A list of --files-from is not remembered
-    #[arg(long, value_name = "NUMBER", num_args = 0..=1, conflicts_with_all = ["words", "nearby"])]
+    /// the last one that was not refused as wrong usage. Files that are there already are not sent
+    /// twice. What its patterns left out is left out again: --exclude, --include and --exclude-from
+    /// add to them, and decide before them. A list of --files-from is not remembered
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        num_args = 0..=1,
+        value_parser = past_number("ringway inbox --sent", "ringway send FOLDER DEVICE"),
+        conflicts_with_all = ["words", "nearby"],
+    )]
     pub(crate) again: Option<Option<u64>>,
     /// Send to the receiver on the local network that shows the code: all words are paths, none is
     /// the target
@@ -379,6 +385,18 @@ pub(crate) struct SendArgs {
     pub(crate) paths: PathArgs,
     #[command(flatten)]
     pub(crate) reporting: ReportingArgs,
+}
+
+/// Reads the number of a past transfer, as `listed` lists them. A device is named with what is
+/// moved, as in `example`.
+fn past_number(listed: &'static str, example: &'static str) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |typed| {
+        typed.parse().map_err(|_| {
+            format!(
+                "--again takes the number of an earlier transfer, as `{listed}` lists them, or nothing for the last one. To name a device, name what is moved as well: {example}"
+            )
+        })
+    }
 }
 
 impl SendArgs {

@@ -20,7 +20,7 @@ use ringway_daemon::dto::{Moving, Waiting};
 use ringway_engine::{Decision, Transfer};
 use ringway_model::{
     Consent, DeclineReason, Device, Direction, Edit, Failure, Fault, LookAlike, Offer, OpenCode, Past, PastDetails,
-    Planned, Progress, Report, TransferId, TurnedAway,
+    Planned, Progress, Report, ShareName, TransferId, TurnedAway,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -28,8 +28,8 @@ use serde_json::json;
 use crate::text::misleads;
 use crate::words::{self, Words};
 
-use events::Known;
 pub(crate) use events::{CheckState, Event};
+use events::{Known, Listed, MayRead};
 use failing::EntryFailure;
 pub(crate) use failing::WhatFailed;
 pub(crate) use machine::{ByItself, Listening, MachineSettings, Service};
@@ -100,8 +100,13 @@ pub(crate) fn offer<'a>(offer: &'a Offer, decision: &Decision) -> Event<'a> {
 }
 
 /// `device`.
-pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>) -> Event<'a> {
-    Event::Device(Known { device, looks_like })
+pub(crate) fn device<'a>(
+    device: &'a Device,
+    looks_like: Option<&'a LookAlike>,
+    shares: &'a [(ShareName, bool)],
+) -> Event<'a> {
+    let shares = shares.iter().map(|(name, drop)| MayRead { name, drop: *drop }).collect();
+    Event::Device(Listed { known: Known { device, looks_like }, shares })
 }
 
 /// `started`.

@@ -334,21 +334,22 @@ impl Engine {
         self.shared.store.past_got(id)
     }
 
-    /// What was sent last from here, whether all of it is remembered or not; not what another
-    /// device got.
+    /// What was sent last from here, whether all of it is remembered or not; neither what another
+    /// device got nor what was refused as wrong usage before it began.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn last_sent(&self) -> Result<Option<Remembered>, Fault> {
-        self.shared.store.last_sent()
+        self.shared.store.last_started(Direction::Sending)
     }
 
-    /// What this machine got last, whether all of it is remembered or not.
+    /// What this machine got last, whether all of it is remembered or not; not what was refused as
+    /// wrong usage before it began.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn last_got(&self) -> Result<Option<Remembered>, Fault> {
-        self.shared.store.last_got()
+        self.shared.store.last_started(Direction::Receiving)
     }
 
     /// Forgets what the history has of a transfer that has ended; false if it has nothing.

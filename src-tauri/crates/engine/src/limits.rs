@@ -36,6 +36,9 @@ pub const FAILURES_LISTED_MAX: usize = 1_000;
 /// Names that begin with a dot that the question about an offer points out one by one.
 pub const DOT_NAMES_SHOWN_MAX: usize = 8;
 
+/// Folders of another name that an offer is said to update, one by one.
+pub const UPDATED_SHOWN_MAX: usize = 8;
+
 /// Connections that have not shown what they are: when more come, those that stall go, so that a
 /// flood costs sockets and little else. A handshake under way takes some 60 KiB.
 pub const UNAUTHENTICATED_MAX: usize = 128;

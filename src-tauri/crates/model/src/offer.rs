@@ -52,6 +52,9 @@ pub struct Offer {
     pub asked_because: Option<AskedBecause>,
     /// How it compares with what is in that folder. None until its sender lists it.
     pub comparison: Option<Comparison>,
+    /// The first folders there that the same device brought under another name, which its own name
+    /// was taken by, and that `update` would go on with.
+    pub updates: Vec<PathText>,
 }
 
 impl Offer {

@@ -30,7 +30,8 @@ pub struct Counts {
     /// copied, over all connections. The others were there already, except [`Self::skipped_bytes`],
     /// or another run of the program moved them. If the transfer failed, all bytes that it moved.
     pub moved: u64,
-    /// Files and links that were there already and are the same.
+    /// Files and links that were there already and are the same, those included that another run of
+    /// the program has moved there.
     pub unchanged: u64,
     /// Files and links that were there already and stay by policy, whether or not they differ.
     pub skipped: u64,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ringway_engine::Reference;
 
+use super::past_number;
 use super::{CodeArgs, LandingArgs, MovingArgs, PathArgs, ReportingArgs, SelectionArgs};
 
 pub(super) const GET_USAGE: &str =
@@ -40,13 +41,14 @@ pub(crate) struct GetArgs {
     #[arg(required_unless_present = "again", num_args = 1.., value_name = "DEVICE:SHARE[/PATH]")]
     pub(crate) words: Vec<OsString>,
     /// Repeat an earlier get, from the same device into the same folder, with the same options for
-    /// how it lands and what is left out: NUMBER as `ringway inbox` lists it, or the last one.
-    /// --exclude, --include and --exclude-from add to the patterns, and decide before them. A list
-    /// of --files-from is not remembered
+    /// how it lands and what is left out: NUMBER as `ringway inbox` lists it, or the last one that
+    /// was not refused as wrong usage. --exclude, --include and --exclude-from add to the patterns,
+    /// and decide before them. A list of --files-from is not remembered
     #[arg(
         long,
         value_name = "NUMBER",
         num_args = 0..=1,
+        value_parser = past_number("ringway inbox", "ringway get DEVICE:SHARE/PATH"),
         conflicts_with_all = ["words", "on_conflict", "owner", "numeric_ids", "setuid", "acls", "modes", "allow_home", "dot_names"],
     )]
     pub(crate) again: Option<Option<u64>>,

@@ -198,6 +198,11 @@ impl SelectionArgs {
         if self.files().filter(|file| *file == Path::new("-")).count() > 1 {
             return Err(Refusal::usage("Standard input can be read for one option only."));
         }
+        Filter::new(&Selection { patterns: remembered.clone(), paths: None }).map_err(|fault| {
+            let what = words::error(&fault).what;
+            Refusal::usage(format!("It was moved with a pattern that is refused by now. {what}"))
+                .advise("Name anew what to move, with patterns that match: `x` or `/x` instead of `./x`.")
+        })?;
         let mut patterns = remembered;
         for given in &self.given {
             match given {
@@ -377,6 +382,13 @@ mod tests {
         let line = Line::try_parse_from(["x", "--exclude", "new", "a"]).unwrap();
         let after = line.selection.selection(&SelectionSources::Here(line.paths), vec![out("old")]).unwrap();
         assert_eq!(after.patterns, [out("old"), out("new")], "later ones decide");
+        let line = Line::try_parse_from(["x", "a"]).unwrap();
+        let refused = line.selection.selection(&SelectionSources::Here(line.paths), vec![out("./old")]).unwrap_err();
+        assert!(
+            refused.what.starts_with("It was moved with a pattern that is refused by now. The pattern"),
+            "{refused}"
+        );
+        assert!(refused.what.contains("./old") && refused.next.is_some_and(|next| next.contains("anew")));
     }
 
     #[test]

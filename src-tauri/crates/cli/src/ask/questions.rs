@@ -151,6 +151,10 @@ impl Questions {
         if let Some(counts) = sentences::compared(&comparison) {
             out.must_say(format_args!("  Compared with that folder: {counts}."));
         }
+        let offer = self.waiting.front().map(IncomingOffer::summary);
+        if let Some(updates) = offer.as_ref().and_then(sentences::offer_updates) {
+            out.must_say(format_args!("  {updates}"));
+        }
     }
 
     /// What a typed line answers.
@@ -286,6 +290,7 @@ mod tests {
             is_home: false,
             asked_because: None,
             comparison: None,
+            updates: Vec::new(),
             free_space: Some(FreeSpace {
                 free_bytes: 2_000_000_000,
                 free_entries: None,

@@ -56,15 +56,15 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
     let devices = engine.devices()?;
     let alike =
         devices.iter().map(|device| engine.look_alike(device.id, &device.name)).collect::<Result<Vec<_>, _>>()?;
-    for (device, other) in devices.iter().zip(&alike) {
-        out.event(&json::device(device, other.as_ref()));
+    let shared = devices.iter().map(|device| engine.shares_with(device.id)).collect::<Result<Vec<_>, _>>()?;
+    for ((device, other), shares) in devices.iter().zip(&alike).zip(&shared) {
+        out.event(&json::device(device, other.as_ref(), shares));
     }
     if devices.is_empty() {
         out.say("No device is known yet. Send something, or run `ringway pair HOST`: the receiver's code makes the two known.");
         return Ok(());
     }
     let now = SystemTime::now();
-    let shared = devices.iter().map(|device| engine.shares_with(device.id)).collect::<Result<Vec<_>, _>>()?;
     let rows = devices.iter().zip(&shared).map(|(device, shares)| {
         [
             for_terminal(&device.name),

@@ -2,8 +2,8 @@
 //! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
     Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, EntryThere, LookAlike, NearbyDevice, Note,
-    NoteText, Offer, OpenCode, PairingRequest, PathText, Planned, Progress, SettingsInForce, Share, ShareThere, Text,
-    TransferId, TurnedAway, UnderWay, Unfinished,
+    NoteText, Offer, OpenCode, PairingRequest, PathText, Planned, Progress, SettingsInForce, Share, ShareName,
+    ShareThere, Text, TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
@@ -90,7 +90,7 @@ pub(crate) enum Event<'a> {
     /// `recv`, `send`, `get`, `copy`, `serve`: A transfer has ended.
     Finished(Box<Finished<'a>>),
     /// `devices`: A paired device.
-    Device(Known<'a>),
+    Device(Listed<'a>),
     /// `devices rule`: A device's rule.
     Rule {
         /// The device's id.
@@ -276,6 +276,26 @@ pub(crate) struct Known<'a> {
     pub(super) device: &'a Device,
     /// Another paired device whose name looks the same.
     pub(super) looks_like: Option<&'a LookAlike>,
+}
+
+/// A paired device, with what it may read.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Listed<'a> {
+    #[serde(flatten)]
+    pub(super) known: Known<'a>,
+    /// The shares that it may read.
+    pub(super) shares: Vec<MayRead<'a>>,
+}
+
+/// A share of this machine that a device may read.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct MayRead<'a> {
+    /// Its name.
+    pub(super) name: &'a ShareName,
+    /// Whether it is a drop box: the device may also send into it.
+    pub(super) drop: bool,
 }
 
 /// How a check of `doctor` turned out.

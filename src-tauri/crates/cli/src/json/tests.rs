@@ -42,6 +42,7 @@ fn offered(asked_because: Option<AskedBecause>) -> Offer {
         free_space: None,
         asked_because,
         comparison: None,
+        updates: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use ringway_engine::selection::to_line;
 use ringway_engine::{
     Engine, Fingerprint, GivenSecret, NoteRequest, PairingSecret, PathInShare, Resend, SendRequest, Target,
 };
-use ringway_model::{Compression, Delta, FailureReason, Fault, Invalid, IoMode, NoteText, RateLimit, Text, TlsMode};
+use ringway_model::{FailureReason, Fault, Invalid, NoteText, RateLimit, Text};
 
 use super::choices::{Choices, Elsewhere, ToSend, left_out};
 use super::devices::Devices;
@@ -99,22 +99,15 @@ impl Sending {
         let in_share = how.in_share.as_deref().map(str::trim).filter(|place| !place.is_empty());
         let in_share = in_share.map(|place| PathInShare::parse(place.as_bytes())).transpose()?;
         let request = SendRequest {
-            sources,
             failed_before,
             selection,
-            target,
             in_share,
             code,
-            tls: TlsMode::Auto,
-            io: IoMode::Auto,
-            lanes: None,
-            compression: Compression::Auto,
-            delta: Delta::Auto,
             limit,
             verify: how.verify,
-            records_per_key: None,
             retry: Some(ringway_engine::limits::RETRY_DEFAULT),
             timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+            ..SendRequest::new(sources, target)
         };
         let sent = self.queue.send(request)?;
         self.choices.remember_left_out(chosen, &how.leave_out);

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_model::{
-    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Note, Offer, Outcome, PairingRequest,
-    Report, Side, TransferKey, TurnedAway,
+    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Note, Offer, OnConflict, Outcome,
+    PairingRequest, Report, Side, TransferKey, TurnedAway,
 };
 use tokio::sync::oneshot;
 
@@ -102,12 +102,19 @@ impl IncomingOffer {
 
     /// What it says of itself; totals and comparison may have grown since.
     pub fn summary(&self) -> Offer {
-        Offer { comparison: self.listing.comparison(), ..self.summary.lock().clone() }
+        let (comparison, updates) = (self.listing.comparison(), self.listing.updated());
+        Offer { comparison, updates, ..self.summary.lock().clone() }
     }
 
     /// Compares it with another folder from now on.
     pub fn compare_with(&self, folder: &Path) {
         self.listing.compare_with(folder);
+    }
+
+    /// Compares it from now on as it would land under that policy: `update` has a device go on with
+    /// its folder of another name.
+    pub fn compare_under(&self, on_conflict: OnConflict) {
+        self.listing.compare_under(on_conflict);
     }
 
     /// The entries that differ from what is in the folder, as far as they were found; at most a

@@ -1,19 +1,22 @@
 //! What an offer would do to what is in its folder: its listing is kept while the offer waits, and
 //! compared on a thread of its own. Nothing waits for that thread, and the sender learns nothing.
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
-use ringway_model::{Comparison, ComparisonState, Difference};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use ringway_model::{Comparison, ComparisonState, DeviceId, Difference, OnConflict, PathText};
 use ringway_tree::limits::LISTING_TIME_MAX;
+use ringway_tree::receive::Brought;
 use ringway_tree::receive::compare::Comparer;
 use ringway_wire::OfferedNames;
 use ringway_wire::listing::{ListingEnd, ListingPage};
 use tokio::sync::Notify;
 
-use crate::limits::{COMPARISONS_MAX, LISTINGS_BYTES_MAX};
+use crate::limits::{COMPARISONS_MAX, LISTINGS_BYTES_MAX, UPDATED_SHOWN_MAX};
 use crate::shared::Shared;
 
 /// What the listings of all offers that wait take together.
@@ -29,6 +32,8 @@ pub(crate) struct Listings {
 pub(crate) struct Listing {
     shared: Arc<Shared>,
     all: Arc<Listings>,
+    from: DeviceId,
+    names: Arc<OfferedNames>,
     /// Threads that compare are confined to the folder.
     confines: bool,
     state: Mutex<State>,
@@ -43,6 +48,10 @@ struct State {
     /// No page follows.
     end: Option<ListingEnd>,
     folder: Option<PathBuf>,
+    /// It would update folders that got a number.
+    updates: bool,
+    /// The first of those.
+    updated: Vec<PathText>,
     /// The comparison that counts; earlier ones were of other folders.
     number: u64,
     /// That one was begun.
@@ -53,11 +62,18 @@ struct State {
 }
 
 impl Listing {
-    /// Of an offer whose listing may arrive.
-    pub(super) fn new(shared: &Arc<Shared>, all: &Arc<Listings>, confines: bool) -> Arc<Self> {
+    /// Of an offer of `names` by a device, whose listing may arrive.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        all: &Arc<Listings>,
+        (from, names): (DeviceId, &Arc<OfferedNames>),
+        confines: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
             all: Arc::clone(all),
+            from,
+            names: Arc::clone(names),
             confines,
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -88,16 +104,37 @@ impl Listing {
     /// Compares with this folder from now on.
     pub(crate) fn compare_with(self: &Arc<Self>, folder: &Path) {
         let mut state = self.state.lock();
-        if state.folder.as_deref() == Some(folder) {
-            return;
+        if state.folder.as_deref() != Some(folder) {
+            state.folder = Some(folder.to_owned());
+            self.begin_anew(state);
         }
-        state.folder = Some(folder.to_owned());
+    }
+
+    /// Compares with where it would land under this policy from now on. Until then it is
+    /// not known to go on with folders of another name.
+    pub(crate) fn compare_under(self: &Arc<Self>, on_conflict: OnConflict) {
+        let mut state = self.state.lock();
+        let updates = on_conflict == OnConflict::RenameTop;
+        if state.updates != updates {
+            state.updates = updates;
+            self.begin_anew(state);
+        }
+    }
+
+    fn begin_anew(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         state.number += 1;
         (state.counts, state.has_begun) = (Comparison::default(), false);
         state.differences.clear();
+        state.updated.clear();
         self.begin(&mut state);
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// The first folders here that it would update although they have another name than the
+    /// sender's.
+    pub(crate) fn updated(&self) -> Vec<PathText> {
+        self.state.lock().updated.clone()
     }
 
     /// How it compares; none until something of the listing has arrived.
@@ -164,7 +201,15 @@ impl Listing {
         if !self.shared.expect(folder).is_there(folder) {
             return None;
         }
-        let mut comparer = Comparer::open(folder, self.confines).ok()?;
+        let mut comparer = Comparer::open(folder, self.confines, self.numbered_in(number, folder)).ok()?;
+        {
+            let mut state = self.state.lock();
+            if state.number != number || state.is_over {
+                return None;
+            }
+            let shown = comparer.updated().take(UPDATED_SHOWN_MAX);
+            state.updated = shown.map(|name| OsString::from_vec(name.to_vec()).into()).collect();
+        }
         for at in 0.. {
             let page = match self.page(number, at, until) {
                 Next::Page(page) => page,
@@ -184,6 +229,20 @@ impl Listing {
             }
         }
         None
+    }
+
+    /// What of the offer got a number there before, where that would be updated. Nothing where the
+    /// store cannot be asked.
+    fn numbered_in(&self, number: u64, folder: &Path) -> Vec<(Vec<u8>, Brought)> {
+        let state = self.state.lock();
+        if state.number != number || !state.updates {
+            return Vec::new();
+        }
+        drop(state);
+        let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
+        let mut found = self.shared.store.numbered_in(self.from, &folder).unwrap_or_default();
+        found.retain(|(top, _)| self.names.has(top));
+        found
     }
 
     fn page(&self, number: u64, at: usize, until: Instant) -> Next {

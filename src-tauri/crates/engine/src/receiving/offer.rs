@@ -221,7 +221,12 @@ async fn ask(
     // is known by now.
     let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
     let mut landing = Landing::of(&listening, &visitor);
-    let listing = UntilAnswered(Listing::new(&listening.shared, &listening.listings, listening.confinement.is_ok()));
+    let listing = UntilAnswered(Listing::new(
+        &listening.shared,
+        &listening.listings,
+        (visitor.device.id, &visitor.names),
+        listening.confinement.is_ok(),
+    ));
     let lacks_folder = landing.lacks_folder.take();
     let Some(decision) = ruled(&mut visitor, &listing.0, stopped_at, (lacks_folder, share.is_some())).await else {
         return visitor.into_session().close().await;
@@ -517,6 +522,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: &Decision, folder
         in_share: visitor.drop.as_ref().map(DropPlace::shown),
         asked_because: decision.asked_because().cloned(),
         comparison: None,
+        updates: Vec::new(),
     }
 }
 

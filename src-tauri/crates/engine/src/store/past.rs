@@ -134,14 +134,22 @@ impl Store {
         self.latest_past("transfer = ?1 AND direction = ?2 AND target IS NOT NULL", got)
     }
 
-    /// The latest that this machine sent without being asked for it.
-    pub(crate) fn last_sent(&self) -> Result<Option<Remembered>, Fault> {
-        self.latest_past("direction = ?1 AND target IS NOT NULL", [direction_number(Direction::Sending)])
-    }
-
-    /// The latest that this machine got.
-    pub(crate) fn last_got(&self) -> Result<Option<Remembered>, Fault> {
-        self.latest_past("direction = ?1 AND target IS NOT NULL", [direction_number(Direction::Receiving)])
+    /// The latest that this machine sent, or got, without being asked for it; one that was refused
+    /// as wrong usage before it began is none.
+    pub(crate) fn last_started(&self, direction: Direction) -> Result<Option<Remembered>, Fault> {
+        let has_begun = |remembered: &Remembered| {
+            !matches!(remembered.past.report.outcome, Outcome::Failed(Fault::Invalid(_) | Fault::Config { .. }))
+        };
+        self.with(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM past WHERE direction = ?1 AND target IS NOT NULL ORDER BY number DESC"
+                ))?
+                .query_map([direction_number(direction)], remembered)?
+                .filter_map(Result::transpose)
+                .find(|found| found.as_ref().map_or(true, has_begun))
+                .transpose()
+        })
     }
 
     /// The latest one of which `condition` is true.

@@ -60,6 +60,30 @@ pub struct SendRequest {
     pub timeout: Option<std::time::Duration>,
 }
 
+impl SendRequest {
+    /// All of these sources, by default options and in one attempt.
+    pub fn new(sources: Vec<Source>, target: Target) -> Self {
+        Self {
+            sources,
+            failed_before: Vec::new(),
+            selection: Selection::default(),
+            target,
+            in_share: None,
+            code: None,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+            lanes: None,
+            compression: Compression::Auto,
+            delta: Delta::Auto,
+            limit: None,
+            verify: false,
+            records_per_key: None,
+            retry: None,
+            timeout: None,
+        }
+    }
+}
+
 /// Entries of another device's share to get.
 pub struct GetRequest {
     /// The device that has the share.

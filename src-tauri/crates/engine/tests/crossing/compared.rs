@@ -66,6 +66,44 @@ async fn offer_is_compared_with_its_folder_and_with_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn offer_that_updates_a_numbered_folder_is_compared_with_that_and_names_it() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    set(&laptop.path("set"), 0..20);
+    set(&lab.path("in/set"), 30..40);
+    let mut receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let mut code = Some("7-river-camera");
+    let options = || AcceptOptions { on_conflict: OnConflict::RenameTop, ..AcceptOptions::default() };
+    let mut offers = async || {
+        let sending = laptop.engine.send(request(&[folder(laptop.path("set"))], &to, code.take(), IoMode::Auto, None));
+        (sending, offered(&mut receiver).await)
+    };
+    let (sending, offer) = offers().await;
+    offer.compare_under(OnConflict::RenameTop);
+    compared(&offer).await;
+    assert!(offer.summary().updates.is_empty(), "it is the owner's folder");
+    let receiving = offer.accept(options()).await.unwrap();
+    timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap();
+    assert!(lab.path("in/set (1)/19").exists());
+
+    write(&lab.path("in/set (1)/7"), "edited here");
+    let (sending, offer) = offers().await;
+    let done = Comparison { state: ComparisonState::Done, ..Comparison::default() };
+    assert_eq!(compared(&offer).await, Comparison { new: 20, unchanged: 1, ..done }, "other policies merge there");
+    offer.compare_under(OnConflict::RenameTop);
+    // The folder itself is there.
+    let expected = Comparison { unchanged: 20, differing: 1, ..done };
+    assert_eq!(compared(&offer).await, expected);
+    assert_eq!((offer.summary().comparison, offer.summary().updates), (Some(expected), vec!["set (1)".into()]));
+    let differences = offer.differences();
+    assert_eq!((differences.len(), &differences[0].path), (1, &"set/7".into()));
+    let receiving = offer.accept(options()).await.unwrap();
+    let (_, received) = timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap();
+    assert_eq!(received.arrived, [ringway_model::PathText::from(lab.path("in/set (1)"))]);
+    assert_eq!(listing(&lab.path("in/set")).len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn accepting_waits_for_no_comparison() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let files = 30_000;

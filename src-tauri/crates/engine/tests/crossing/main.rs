@@ -27,8 +27,8 @@ use ringway_engine::{
     SendRequest, Target,
 };
 use ringway_model::{
-    AuthError, Bottleneck, Compression, DeclineReason, Delta, Fault, IoMode, OnConflict, Outcome, RateLimit, Report,
-    Side, Source, TlsMode,
+    AuthError, Bottleneck, Compression, DeclineReason, Fault, IoMode, OnConflict, Outcome, RateLimit, Report, Side,
+    Source, TlsMode,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -122,23 +122,12 @@ impl Device {
 fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes: Option<u8>) -> SendRequest {
     let code = code.map(|code| given(code).to_pairing_secret());
     SendRequest {
-        in_share: None,
-        selection: ringway_model::Selection::default(),
-        sources: what.to_vec(),
-        failed_before: Vec::new(),
-        target: at(target),
         code,
-        tls: TlsMode::Auto,
         io,
         lanes,
         // So that as many bytes travel as there are.
         compression: Compression::Off,
-        delta: Delta::Auto,
-        limit: None,
-        verify: false,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..SendRequest::new(what.to_vec(), at(target))
     }
 }
 

@@ -9,7 +9,7 @@ use ringway_engine::limits::{
     UNAUTHENTICATED_MAX,
 };
 use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent, SendRequest};
-use ringway_model::{AuthError, Compression, DeclineReason, Delta, Fault, IoMode, Outcome, PastQuery, Source, TlsMode};
+use ringway_model::{AuthError, DeclineReason, Fault, Outcome, PastQuery, Source};
 use ringway_wire::control::{Message, Offer, Refusal};
 use ringway_wire::limits::{NAME_MAX, OFFERED_BYTES_MAX};
 use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
@@ -384,22 +384,9 @@ fn many_files(device: &Device, count: usize, length: usize) -> std::path::PathBu
 /// Offers each of the files in `folder` by its name.
 fn contents_of(folder: &std::path::Path, target: std::net::SocketAddr) -> SendRequest {
     SendRequest {
-        in_share: None,
-        selection: ringway_model::Selection::default(),
-        sources: vec![Source { path: folder.to_owned(), contents_only: true }],
-        failed_before: Vec::new(),
-        target: at(target),
-        code: None,
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
         lanes: Some(1),
-        compression: Compression::Auto,
-        delta: Delta::Auto,
-        limit: None,
-        verify: false,
-        records_per_key: None,
         retry: Some(2 * LONG),
-        timeout: None,
+        ..SendRequest::new(vec![Source { path: folder.to_owned(), contents_only: true }], at(target))
     }
 }
 

@@ -29,22 +29,8 @@ async fn paired() -> (Device, Device, Receiver, SocketAddr) {
 
 fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
     SendRequest {
-        in_share: None,
-        selection: ringway_model::Selection::default(),
-        sources: vec![Source { path: laptop.path("file"), contents_only: false }],
-        failed_before: Vec::new(),
-        target: at(target),
-        code: None,
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
-        lanes: None,
         compression: Compression::Off,
-        delta: Delta::Auto,
-        limit: None,
-        verify: false,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..SendRequest::new(vec![Source { path: laptop.path("file"), contents_only: false }], at(target))
     }
 }
 

@@ -297,23 +297,9 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         panic!("no offer came");
     });
     let request = SendRequest {
-        in_share: None,
-        selection: ringway_model::Selection::default(),
-        sources: vec![Source { path: laptop.path("file"), contents_only: false }],
-        failed_before: Vec::new(),
-        target: at(address),
         // Who is paired needs none, and the receiver may have none open any more.
         code: laptop.engine.devices().unwrap().is_empty().then(|| given(CODE).to_pairing_secret()),
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
-        lanes: None,
-        compression: Compression::Auto,
-        delta: Delta::Auto,
-        limit: None,
-        verify: false,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..SendRequest::new(vec![Source { path: laptop.path("file"), contents_only: false }], at(address))
     };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");

@@ -14,7 +14,7 @@ use ringway_engine::limits::{
     FAILURES_LISTED_MAX, LISTINGS_BYTES_MAX, NAMES_ARRIVING_BYTES_MAX, OFFERS_ASKED_BYTES_MAX, OFFERS_OF_ONE_MAX,
     UNAUTHENTICATED_FROM_ONE_MAX,
 };
-use ringway_model::{Compression, DeclineReason, Delta, IoMode, Outcome, Source, TlsMode};
+use ringway_model::{DeclineReason, IoMode, Outcome, Source, TlsMode};
 use ringway_wire::control::{EntryFailed, Message, Refusal};
 use ringway_wire::lane::{
     Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, OwnerNames, RangeHead,
@@ -159,22 +159,9 @@ async fn the_process_under_test() {
 
 fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
     SendRequest {
-        in_share: None,
-        selection: ringway_model::Selection::default(),
-        sources: vec![Source { path: source, contents_only: false }],
-        failed_before: Vec::new(),
-        target: at(target),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::User,
-        io: IoMode::Auto,
-        lanes: None,
-        compression: Compression::Auto,
-        delta: Delta::Auto,
-        verify: false,
-        limit: None,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..SendRequest::new(vec![Source { path: source, contents_only: false }], at(target))
     }
 }
 

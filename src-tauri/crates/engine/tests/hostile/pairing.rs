@@ -21,22 +21,12 @@ async fn listening() -> (TcpListener, String) {
 
 fn request(laptop: &Device, target: &str, code: Option<&str>) -> SendRequest {
     SendRequest {
-        in_share: None,
-        selection: ringway_model::Selection::default(),
-        sources: vec![Source { path: laptop.path("file"), contents_only: false }],
-        failed_before: Vec::new(),
-        target: laptop.engine.resolve(target).unwrap(),
         code: code.map(|code| given(code).to_pairing_secret()),
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
-        lanes: None,
         compression: Compression::Off,
-        delta: Delta::Auto,
-        limit: None,
-        verify: false,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..SendRequest::new(
+            vec![Source { path: laptop.path("file"), contents_only: false }],
+            laptop.engine.resolve(target).unwrap(),
+        )
     }
 }
 

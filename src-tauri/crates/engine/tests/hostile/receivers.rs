@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringway_engine::SendRequest;
 use ringway_engine::limits::ANSWER_TIME_MAX;
-use ringway_model::{Compression, DeclineReason, Delta, Fault, IoMode, Outcome, Report, Source, TlsMode};
+use ringway_model::{Compression, DeclineReason, Fault, Outcome, Report, Source};
 use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt, Refusal};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,22 +20,9 @@ use super::{CODE, Device, LONG, assert_about, at, given};
 
 fn request(path: PathBuf, target: &TcpListener) -> SendRequest {
     SendRequest {
-        in_share: None,
-        selection: ringway_model::Selection::default(),
-        sources: vec![Source { path, contents_only: false }],
-        failed_before: Vec::new(),
-        target: at(target.local_addr().unwrap()),
         code: Some(given(CODE).to_pairing_secret()),
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
-        lanes: None,
         compression: Compression::Off,
-        delta: Delta::Auto,
-        verify: false,
-        limit: None,
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..SendRequest::new(vec![Source { path, contents_only: false }], at(target.local_addr().unwrap()))
     }
 }
 

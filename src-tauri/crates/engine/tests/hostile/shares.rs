@@ -436,22 +436,9 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
         while session.hear().await.is_some() {}
     });
     let pairing = laptop.engine.send(SendRequest {
-        in_share: None,
-        sources: vec![Source { path: laptop.path("in"), contents_only: false }],
-        failed_before: Vec::new(),
-        target: at(address),
         code: Some(given(CODE).to_pairing_secret()),
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
-        lanes: None,
         compression: Compression::Off,
-        delta: Delta::Auto,
-        verify: false,
-        limit: None,
-        selection: ringway_model::Selection::default(),
-        records_per_key: None,
-        retry: None,
-        timeout: None,
+        ..SendRequest::new(vec![Source { path: laptop.path("in"), contents_only: false }], at(address))
     });
     timeout(LONG, pairing.wait()).await.unwrap();
     let mut browser = timeout(LONG, laptop.engine.browse(&at(address))).await.unwrap().unwrap();

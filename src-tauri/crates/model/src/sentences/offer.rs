@@ -4,7 +4,7 @@ use super::table::*;
 use super::{Row, Says, figures};
 use crate::device::{DeviceId, LookAlike};
 use crate::fault::AuthError;
-use crate::offer::{Comparison, ComparisonState};
+use crate::offer::{Comparison, ComparisonState, Offer};
 use crate::paired::AskedBecause;
 use crate::text::Text;
 
@@ -79,6 +79,12 @@ pub fn compared(comparison: &Comparison) -> Option<String> {
         ComparisonState::Done if at_least => Some(COMPARISON_AT_LEAST.says().with("counts", counts).what()),
         ComparisonState::Done => Some(counts),
     }
+}
+
+/// That an offer updates folders of another name here, if it does.
+pub fn offer_updates(offer: &Offer) -> Option<String> {
+    let names: Vec<_> = offer.updates.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| OFFER_UPDATES.says().with("names", names.join(", ")).what())
 }
 
 /// That so many offered names begin with a dot. `names` are safe to show.

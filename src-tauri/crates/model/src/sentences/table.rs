@@ -128,6 +128,9 @@ rows! {
     OFFER_DOT_NAMES: "offer.dotNames" {
         what: "{n, plural, one {One name begins} other {# names begin}} with a dot: {names}. Such files can configure and start programs.",
     }
+    OFFER_UPDATES: "offer.updates" {
+        what: "Updates what this device sent before: {names}.",
+    }
     OFFER_TOO_MUCH: "offer.tooMuch" {
         what: "Ringway accepts up to {size} automatically from that device, counting what earlier attempts brought.",
     }
@@ -1043,7 +1046,7 @@ rows! {
         next: "Free up space or choose another folder, then get the same again.",
     }
     GET_FULL: "fault.get.full" {
-        next: "Complete files are kept. Free up space or choose another folder, then get the same again to resume.",
+        next: "Complete files are kept. Free up space, then get the same into the same folder again to resume.",
     }
     GET_BUSY: "fault.get.busy" {
         terminal: "Get it again when one has finished; --retry waits for that.",

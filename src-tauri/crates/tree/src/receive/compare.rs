@@ -1,5 +1,7 @@
 //! Compares the listing of an offer with what is in a folder, by size and time alone. It only reads
 //! metadata: it opens nothing but folders, follows no link, and leaves the folder as it is.
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -15,6 +17,7 @@ use rustix::io::Errno;
 use crate::disk::Dir;
 use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::filesystem::target::target_digest;
+use crate::receive::Brought;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +34,8 @@ const LOOK_EVERY: usize = 64;
 /// A comparison of one listing with one folder.
 pub struct Comparer {
     root: Dir,
+    /// Names of top-level folders that would be merged into under another name than the sender's.
+    numbered: BTreeMap<Vec<u8>, Vec<u8>>,
     counts: Comparison,
     named: usize,
     named_bytes: usize,
@@ -53,17 +58,23 @@ enum Parent {
 }
 
 impl Comparer {
-    /// Compares with this folder. With `confined`, the calling thread reaches nothing outside it
-    /// from now on, and should have no other use.
+    /// Compares with this folder. Folders that were `brought` there before, and got a number, are
+    /// compared under that. With `confined`, the calling thread reaches nothing outside it from now
+    /// on, and should have no other use.
     ///
     /// # Errors
     /// The folder cannot be opened, or the thread cannot be confined.
-    pub fn open(folder: &Path, confined: bool) -> io::Result<Self> {
+    pub fn open(folder: &Path, confined: bool, brought: Vec<(Vec<u8>, Brought)>) -> io::Result<Self> {
         let root = Dir::open(folder)?;
         if confined {
             ringway_sys::confine::thread_beneath(&root)?;
         }
+        let number = |(top, brought): (Vec<u8>, Brought)| {
+            let name = brought.found_in(&root, &top)?.numbered?;
+            Some((top, name))
+        };
         Ok(Self {
+            numbered: brought.into_iter().filter_map(number).collect(),
             root,
             counts: Comparison::default(),
             named: 0,
@@ -89,6 +100,11 @@ impl Comparer {
         compared == page.len()
     }
 
+    /// The names here of the folders that have another one than the sender's.
+    pub fn updated(&self) -> impl Iterator<Item = &[u8]> {
+        self.numbered.values().map(Vec::as_slice)
+    }
+
     /// The counts so far.
     pub fn counts(&self) -> Comparison {
         self.counts
@@ -112,6 +128,8 @@ impl Comparer {
         let Some((folder, name)) = entry.path.split_last() else { return };
         self.enter(folder);
         let there = match &self.parent.1 {
+            // Only folders are merged into.
+            Parent::Root if entry.kind == ListedKind::Folder => self.root.metadata(&self.here(name.as_bytes())),
             Parent::Root => self.root.metadata(name.as_bytes()),
             Parent::Open(dir) => dir.metadata(name.as_bytes()),
             Parent::Missing => Err(Errno::NOENT.into()),
@@ -131,6 +149,15 @@ impl Comparer {
         }
     }
 
+    /// Where the sender's `path` is here, in folders that would be merged into.
+    fn here<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+        match self.numbered.get(&path[..end]) {
+            Some(name) => Cow::Owned([name, &path[end..]].concat()),
+            None => Cow::Borrowed(path),
+        }
+    }
+
     /// Opens the folder of an entry, unless it is that of the last one.
     fn enter(&mut self, folder: RelPath<'_>) {
         let path = folder.as_bytes();
@@ -139,7 +166,7 @@ impl Comparer {
         }
         let opened = match path {
             b"" => Parent::Root,
-            path => match self.root.open_beneath(path) {
+            path => match self.root.open_beneath(&self.here(path)) {
                 Ok(dir) => Parent::Open(dir),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Parent::Missing,
                 Err(error) if is_in_the_way(&error) => Parent::InTheWay,

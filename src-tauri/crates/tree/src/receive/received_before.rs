@@ -3,9 +3,11 @@
 //!
 //! A name alone proves nothing: the owner may have deleted the folder and made another of that
 //! name. What was brought is recognised by its filesystem, its inode and its birth time. A new
-//! folder is filled where nobody sees it, so one span of time stands for all files in it. In a
-//! folder that others see, the owner may save a file at any moment, so each file that lands there
-//! is remembered by its inode and its change time (ctime).
+//! folder is filled where nobody sees it, so one span of time stands for all files in it, and in
+//! those of its folders that are remembered by their inodes: a rename changes the change time
+//! (ctime) of what is renamed, but not of what is in it. In a folder that others see, the owner may
+//! save a file at any moment, so each file that lands there is remembered by its inode and its
+//! change time.
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::AsFd;
@@ -29,15 +31,22 @@ pub(in crate::receive) const FILES_MAX: usize = 100_000;
 /// beside others included: 50 bytes each, 50 MB in all.
 pub(in crate::receive) const FILES_IN_ALL_MAX: usize = 1_000_000;
 
+/// New folders below top-level ones that one transfer remembers, under all its top-level names: 8
+/// bytes each in the store, 1.6 MB in all. What is in further ones counts as touched.
+pub(in crate::receive) const FOLDERS_MAX: usize = 200_000;
+
 /// Bytes of one remembered file: inode and change time.
 const FILE_LEN: usize = 16;
 
-/// Bytes of a record before its files, without and with the span of a new folder.
+/// Bytes of one remembered folder: its inode.
+const FOLDER_LEN: usize = 8;
+
+/// Bytes of a record before its folders and files, without and with the span of a new folder.
 #[cfg(test)]
-const HEAD_LENS: [usize; 2] = [35, 59];
+const HEAD_LENS: [usize; 2] = [35, 63];
 
 /// The record's format.
-const VERSION: u8 = 2;
+const VERSION: u8 = 4;
 
 /// The same behind the name that the folder has here: its length in one byte, and the name.
 const VERSION_NAMED: u8 = 3;
@@ -155,6 +164,8 @@ pub struct Brought {
     pub(in crate::receive) numbered: Option<Vec<u8>>,
     /// Of a folder that was new then.
     filled: Option<Filled>,
+    /// Inodes of the folders in it that were new with it, sorted.
+    folders: Vec<u64>,
     /// Inode and change time of files that landed where others see them, sorted.
     files: Vec<(u64, i64)>,
 }
@@ -164,13 +175,25 @@ pub(in crate::receive) fn nanos(time: Timestamp) -> i64 {
 }
 
 impl Brought {
+    /// The first byte of the records of folders that got a number.
+    pub const NUMBERED: u8 = VERSION_NAMED;
+
     pub(in crate::receive) fn new(identity: Identity) -> Self {
-        Self { identity, numbered: None, filled: None, files: Vec::new() }
+        Self { identity, numbered: None, filled: None, folders: Vec::new(), files: Vec::new() }
     }
 
     /// The same under the name `given`, which the sender calls `top`.
     pub(in crate::receive) fn named(self, top: &[u8], given: &[u8]) -> Self {
         Self { numbered: (given != top).then(|| given.to_vec()), ..self }
+    }
+
+    /// The same, if that very entry is in `root`: under the name `top`, or else under its number.
+    pub(in crate::receive) fn found_in(self, root: &Dir, top: &[u8]) -> Option<Self> {
+        let is_it = |name: &[u8]| Identity::of(root, name) == Some(self.identity);
+        if is_it(top) {
+            return Some(self.named(top, top));
+        }
+        self.numbered.as_deref().is_some_and(is_it).then_some(self)
     }
 
     /// The same entry, in which nothing counts as received any more: whatever is there stays as it
@@ -184,14 +207,16 @@ impl Brought {
         self.files.len()
     }
 
-    /// Remembers when a new folder was filled.
-    pub(in crate::receive) fn set_filled(&mut self, began: Filled) {
+    /// Remembers when a new folder was filled, and which folders were made in it: their inodes,
+    /// sorted.
+    pub(in crate::receive) fn set_filled(&mut self, began: Filled, folders: Vec<u64>) {
         // Nothing gets into a folder before that is there.
         let made = match self.identity.birth {
             Birth::Time { secs, nanos: after } => nanos(Timestamp { secs, nanos: after }),
             Birth::Mark(_) => i64::MIN,
         };
         self.filled = Some(Filled { from: began.from.max(made), ..began });
+        self.folders = folders;
     }
 
     /// Takes over what a transfer has done in a folder that others see.
@@ -207,9 +232,11 @@ impl Brought {
 
     /// Whether nobody but this machine has changed a file since it was received, as far as its
     /// times tell. Who writes into a file gives it equal modification and change times; what is
-    /// received gets the sender's modification time afterwards. `born` looks when it was born.
+    /// received gets the sender's modification time afterwards. `folder` is the inode of the folder
+    /// that it is in, and `born` looks when it was born.
     pub(in crate::receive) fn is_as_received(
         &self,
+        folder: Option<u64>,
         there: &Metadata,
         born: impl FnOnce() -> Option<Timestamp>,
     ) -> bool {
@@ -220,8 +247,12 @@ impl Brought {
         if self.files.binary_search(&(there.ino, changed)).is_ok() {
             return true;
         }
+        // A folder that the owner has moved here holds what was changed at any time.
+        let is_in_its_folder =
+            folder.is_some_and(|ino| ino == self.identity.ino || self.folders.binary_search(&ino).is_ok());
         self.filled.is_some_and(|Filled { born_from, from, to }| {
-            (from..=to).contains(&changed)
+            is_in_its_folder
+                && (from..=to).contains(&changed)
                 && match self.identity.birth {
                     Birth::Time { .. } => born().is_some_and(|born| (born_from..=to).contains(&nanos(born))),
                     // No file there has a birth time.
@@ -234,7 +265,8 @@ impl Brought {
     pub fn encode(&self) -> Vec<u8> {
         let Identity { fsid, ino, birth } = self.identity;
         let numbered = self.numbered.as_deref().unwrap_or_default();
-        let mut out = Vec::with_capacity(61 + numbered.len() + FILE_LEN * self.files.len());
+        let mut out =
+            Vec::with_capacity(65 + numbered.len() + FOLDER_LEN * self.folders.len() + FILE_LEN * self.files.len());
         if let Ok(len @ 1..) = u8::try_from(numbered.len()) {
             out.extend_from_slice(&[VERSION_NAMED, len]);
             out.extend_from_slice(numbered);
@@ -256,6 +288,8 @@ impl Brought {
         out.push(u8::from(self.filled.is_some()));
         if let Some(Filled { born_from, from, to }) = self.filled {
             [born_from, from, to].iter().for_each(|time| out.extend_from_slice(&time.to_le_bytes()));
+            out.extend_from_slice(&(self.folders.len() as u32).to_le_bytes());
+            self.folders.iter().for_each(|ino| out.extend_from_slice(&ino.to_le_bytes()));
         }
         for (ino, ctime) in &self.files {
             out.extend_from_slice(&ino.to_le_bytes());
@@ -290,14 +324,18 @@ impl Brought {
             1 => Birth::Mark(*birth),
             _ => return None,
         };
-        let (filled, rest) = match rest.split_first()? {
-            (0, rest) => (None, rest),
+        let (filled, folders, rest) = match rest.split_first()? {
+            (0, rest) => (None, Vec::new(), rest),
             (1, rest) => {
                 let (born_from, rest) = rest.split_first_chunk::<8>()?;
                 let (from, rest) = rest.split_first_chunk::<8>()?;
                 let (to, rest) = rest.split_first_chunk::<8>()?;
                 let [born_from, from, to] = [born_from, from, to].map(|time| i64::from_le_bytes(*time));
-                (Some(Filled { born_from, from, to }), rest)
+                let (count, rest) = rest.split_first_chunk::<4>()?;
+                let count = usize::try_from(u32::from_le_bytes(*count)).ok().filter(|count| *count <= FOLDERS_MAX)?;
+                let (folders, rest) = rest.split_at_checked(FOLDER_LEN * count)?;
+                let folders = folders.as_chunks::<FOLDER_LEN>().0.iter().map(|ino| u64::from_le_bytes(*ino)).collect();
+                (Some(Filled { born_from, from, to }), folders, rest)
             }
             _ => return None,
         };
@@ -311,10 +349,10 @@ impl Brought {
         };
         let files = files.iter().map(file).collect::<Option<Vec<_>>>()?;
         let identity = Identity { fsid: u64::from_le_bytes(*fsid), ino: u64::from_le_bytes(*ino), birth };
-        files.is_sorted().then_some(Self { identity, numbered, filled, files })
+        (files.is_sorted() && folders.is_sorted()).then_some(Self { identity, numbered, filled, folders, files })
     }
 
-    /// Does as if everything in it had been received whenever it was last changed.
+    /// Does as if what is directly in it had been received whenever it was last changed.
     #[cfg(test)]
     pub(in crate::receive) fn fill_for_ever(&mut self) {
         self.filled = Some(Filled { born_from: i64::MIN, from: i64::MIN, to: i64::MAX });
@@ -462,7 +500,7 @@ mod tests {
     fn a_record_survives_the_store_and_anything_else_is_refused() {
         let bare = Brought::of_number(7);
         let mut brought = bare.clone();
-        brought.set_filled(Filled::new(at(5), at(10), at(20)));
+        brought.set_filled(Filled::new(at(5), at(10), at(20)), vec![3, 8]);
         brought.update(landings([(4, 9), (2, 8)]));
         assert_eq!(brought.files, [(2, 8), (4, 9)]);
         let marked = Brought::new(Identity { birth: Birth::Mark([9; MARK_LEN]), ..brought.identity });
@@ -472,7 +510,8 @@ mod tests {
             assert_eq!(Brought::decode(&one.encode()).as_ref(), Some(one));
         }
         let record = brought.encode();
-        let is_whole = |len: &usize| *len >= HEAD_LENS[1] && (*len - HEAD_LENS[1]).is_multiple_of(FILE_LEN);
+        let head_len = HEAD_LENS[1] + 2 * FOLDER_LEN;
+        let is_whole = |len: &usize| *len >= head_len && (*len - head_len).is_multiple_of(FILE_LEN);
         (0..record.len())
             .filter(|len| !is_whole(len))
             .for_each(|len| assert_eq!(Brought::decode(&record[..len]), None));

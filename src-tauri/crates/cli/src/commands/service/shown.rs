@@ -181,7 +181,10 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
         let id = short(&offer.id.to_string());
         let compared = offer.comparison.as_ref().and_then(sentences::compared);
         let compared = compared.map(|counts| format!("{}: {counts}", offer.destination));
-        [compared, asked_because(offer)].into_iter().flatten().map(move |line| format!("{id}: {line}"))
+        [compared, sentences::offer_updates(offer), asked_because(offer)]
+            .into_iter()
+            .flatten()
+            .map(move |line| format!("{id}: {line}"))
     });
     table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(more).collect()
 }

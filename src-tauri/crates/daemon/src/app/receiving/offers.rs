@@ -92,6 +92,8 @@ impl Offers {
         let Ok(id) = ringway_engine::draw_transfer_id() else {
             return offer.decline(DeclineReason::Busy);
         };
+        // As its card begins.
+        offer.compare_under(OnConflict::RenameTop);
         let folder = self.folder_of_last_offer(&offer);
         if let Some((folder, ..)) = &folder {
             offer.compare_with(folder);

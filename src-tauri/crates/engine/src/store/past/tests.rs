@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, FailureReason, Offer, Operation, Pattern, Proven, Report,
-    Selection, SeriesPoint, Side, Source,
+    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, FailureReason, Invalid, Offer, Operation, Pattern, Proven,
+    Report, Selection, SeriesPoint, Side, Source,
 };
 
 use super::row::{ENDING_LEN_MAX, ending_text};
@@ -17,6 +17,21 @@ use crate::store::history::{PAST_FAILURES_MAX, Resend};
 struct Home {
     folder: tempfile::TempDir,
     store: Arc<Store>,
+}
+
+#[test]
+fn what_was_refused_as_wrong_usage_is_not_what_was_started_last() {
+    let home = Home::new();
+    let last = || home.store.last_started(Direction::Sending).unwrap().map(|found| found.past.title.to_string());
+    let refused = report(Outcome::Failed(Fault::Invalid(Invalid::NothingToSend)), 0);
+    home.keep(Direction::Sending, "refused", &refused, &[]);
+    assert_eq!(last(), None);
+    home.keep(Direction::Sending, "sent", &complete(), &[]);
+    home.keep(Direction::Sending, "refused", &refused, &[]);
+    assert_eq!(last().as_deref(), Some("sent"));
+    let lost = report(Outcome::Failed(Fault::Unanswered), 0);
+    home.keep(Direction::Sending, "tried", &lost, &[]);
+    assert_eq!(last().as_deref(), Some("tried"));
 }
 
 fn nas() -> (Target, String) {
@@ -74,6 +89,7 @@ impl Home {
             free_space: None,
             asked_because: None,
             comparison: None,
+            updates: Vec::new(),
         };
         keep_unanswered(&offer, &self.store);
     }

@@ -31,9 +31,28 @@ impl Set {
     fn has(&self, byte: u8) -> bool {
         self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
     }
+
+    /// Those of its bytes that names can have.
+    fn bytes(&self) -> impl Iterator<Item = u8> {
+        (0..=u8::MAX).filter(|byte| !matches!(byte, b'\0' | b'/') && self.has(*byte))
+    }
 }
 
 impl Token {
+    /// Whether it matches no byte that a name can have.
+    fn is_never(&self) -> bool {
+        matches!(self, Self::Set(set) if set.bytes().next().is_none())
+    }
+
+    /// Whether a name has only this byte in its place, however that is written.
+    fn is_only(&self, byte: u8) -> bool {
+        match self {
+            Self::Byte(own) => *own == byte,
+            Self::Set(set) => set.bytes().eq([byte]),
+            Self::Any | Self::Star => false,
+        }
+    }
+
     /// Whether it is no star and matches the byte.
     fn has(&self, byte: u8) -> bool {
         match self {
@@ -274,12 +293,14 @@ fn is_special(byte: u8) -> bool {
 }
 
 /// Whether a path can match as far as its names go: a part that is `.`, `..` or empty is no name of
-/// an entry. The pattern is well-formed, without a slash at its beginning or end.
+/// an entry, also where it is written as `[.]`, and neither is one with a set of no byte that names
+/// have. The pattern is well-formed, without a slash at its beginning or end.
 pub(super) fn can_be_a_path(pattern: &[u8]) -> bool {
     let mut parser = Parser { pattern, at: 0 };
     while let Some((component, is_last)) = parser.component() {
         if let Component::Name(tokens) = component
-            && matches!(&*tokens, [] | [Token::Byte(b'.')] | [Token::Byte(b'.'), Token::Byte(b'.')])
+            && (tokens.len() <= 2 && tokens.iter().all(|token| token.is_only(b'.'))
+                || tokens.iter().any(Token::is_never))
         {
             return false;
         }

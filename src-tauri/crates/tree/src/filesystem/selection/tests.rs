@@ -57,14 +57,19 @@ fn invalid_patterns_are_refused() {
             assert!(matches!(told, Err(Fault::Invalid(why)) if why.to_string().contains("empty")), "{pattern:?}");
         }
     }
-    for pattern in [".", "..", "./x", "../x", "a//b", "x/..", "x/.", "/..", "//x", "x//", "a/**//b", "**/./x", r"\./x"]
-    {
+    for pattern in [
+        ".", "..", "./x", "../x", "a//b", "x/..", "x/.", "/..", "//x", "x//", "a/**//b", "**/./x", r"\./x", "[.]/x",
+        "x/[.][.]", "[.].", "[/]", "a[/]b/c",
+    ] {
         for pattern in [Pattern::Exclude(pattern.into()), Pattern::Include(pattern.into())] {
             let told = of(pattern.clone());
             assert!(matches!(told, Err(Fault::Invalid(Invalid::PatternPath { .. }))), "{pattern:?}");
         }
     }
-    for pattern in [".x", "..x", "x.", "...", ".*", "*/..x", "a/**/b", "**", "/**", "a/**", "?", "..**/x"] {
+    for pattern in [
+        ".x", "..x", "x.", "...", ".*", "*/..x", "a/**/b", "**", "/**", "a/**", "?", "..**/x", "[.]x", "[.-]/x",
+        "[!.]/x",
+    ] {
         assert!(of(Pattern::Exclude(pattern.into())).is_ok(), "{pattern}");
     }
     for pattern in ["a\0b".to_owned(), "a\nb".to_owned(), "x".repeat(PATTERN_LEN_MAX + 1), "x".repeat(1 << 20)] {

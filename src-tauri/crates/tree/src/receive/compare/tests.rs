@@ -48,7 +48,7 @@ impl Two {
     }
 
     fn compare(&self) -> (Comparison, Vec<Difference>) {
-        let mut comparer = Comparer::open(&self.here(""), false).unwrap();
+        let mut comparer = Comparer::open(&self.here(""), false, Vec::new()).unwrap();
         for page in self.list() {
             assert!(comparer.page(&page, || true));
         }
@@ -161,7 +161,7 @@ fn listing_that_lies_reaches_nothing_outside() {
     // and bytes that no person types.
     let paths = [&b"album/file/child"[..], b"album/up/here/album", b"no/child", b"album", b"album", b"a\x1b\n\xff"];
     assert!(paths.into_iter().all(|path| writer.push(&folder(path)).is_none()));
-    let mut comparer = Comparer::open(&two.here(""), false).unwrap();
+    let mut comparer = Comparer::open(&two.here(""), false, Vec::new()).unwrap();
     assert!(comparer.page(&writer.page(ListingEnd::Complete), || true));
     let counts = comparer.counts();
     assert_eq!((counts.new, counts.unchanged, counts.in_the_way), (2, 2, 2));
@@ -182,7 +182,7 @@ fn differences_are_named_up_to_a_limit_and_all_counted() {
 fn comparison_ends_when_it_is_told_to() {
     let two = Two::new();
     (0..500).for_each(|number| write(&two.offered(&format!("album/{number}")), "1", LONG_AGO));
-    let mut comparer = Comparer::open(&two.here(""), false).unwrap();
+    let mut comparer = Comparer::open(&two.here(""), false, Vec::new()).unwrap();
     let page = two.list().recv().unwrap();
     let mut looks = 0;
     let whole = comparer.page(&page, || {

@@ -68,6 +68,8 @@ pub(in crate::receive) struct Folder {
     pub(in crate::receive) landing: Landing,
     /// Its path within the transfer.
     pub(in crate::receive) path: Box<[u8]>,
+    /// Its inode, where it is visible and on the destination's filesystem.
+    pub(in crate::receive) ino: Option<u64>,
     /// Of a folder in what the same device brought before: what is known of that.
     pub(in crate::receive) brought: Option<Arc<Brought>>,
     /// Known not to take renames from the staging folder (EXDEV): another filesystem, subvolume or
@@ -93,6 +95,7 @@ impl Folder {
             dir,
             landing,
             path,
+            ino: None,
             brought: None,
             foreign: AtomicBool::new(false),
             manner,
@@ -396,17 +399,21 @@ impl<'i> FolderCache<'i> {
 
     fn opened(&self, dir: Dir, landing: Landing, path: RelPath<'_>) -> Result<Folder, Trouble> {
         let Incoming { root, policy, staging, folding, deferred, openings, .. } = self.incoming;
+        let there = metadata_of(&dir).map_err(during(Operation::Open))?;
         let (dev, is_home, inherits) = match landing {
-            Landing::Staged => (root.dev, false, None),
+            Landing::Staged => {
+                policy.top.note_new_folder(path.as_bytes(), there.ino);
+                (root.dev, false, None)
+            }
             _ => {
-                let there = metadata_of(&dir).map_err(during(Operation::Open))?;
                 let is_home = root.admit_folder(&there)?;
                 let inherits = staging.differing_inheritance(&dir, &there).map_err(during(Operation::Open))?;
                 (there.dev, is_home, inherits)
             }
         };
+        let ino = (landing != Landing::Staged && dev == root.dev).then_some(there.ino);
         let manner = if landing == Landing::Staged { staging.manner } else { folding.manner_in(&dir, dev) };
-        let mut folder = Folder { is_home, inherits, ..Folder::new(dir, landing, path, manner) };
+        let mut folder = Folder { ino, is_home, inherits, ..Folder::new(dir, landing, path, manner) };
         if landing == Landing::Merged(Policy::Update) {
             folder.brought = policy.top.brought_at(path);
         }

@@ -1,6 +1,7 @@
 //! Top-level names: what this transfer gives them to, whose they were before, and what of it the
 //! receiver has changed since.
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -18,7 +19,8 @@ use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
 use crate::receive::numbered::{NUMBER_MAX, free_number, numbered};
 use crate::receive::options::{Announce, BroughtBefore};
-use crate::receive::received_before::{self, AllLandings, Brought, FILES_IN_ALL_MAX, Filled, Identity, Landings};
+use crate::receive::received_before::{self, AllLandings, Brought, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled};
+use crate::receive::received_before::{Identity, Landings};
 use crate::receive::root::Root;
 
 /// Top-level names: what this transfer gives them to, and whose they were before.
@@ -41,6 +43,9 @@ pub(in crate::receive) struct TopNames {
     added_to: Mutex<HashMap<Vec<u8>, Arc<Brought>>>,
     /// What this transfer has put there, or at the top itself.
     landings: Mutex<AllLandings>,
+    /// Folders below the top of the staging tree: a hash of their top-level name, and their inode.
+    new_folders: Mutex<BTreeSet<(u64, u64)>>,
+    hasher: RandomState,
 }
 
 impl TopNames {
@@ -61,6 +66,8 @@ impl TopNames {
             announced: Mutex::default(),
             added_to: Mutex::default(),
             landings: Mutex::default(),
+            new_folders: Mutex::default(),
+            hasher: RandomState::new(),
         }
     }
 
@@ -81,13 +88,8 @@ impl TopNames {
     /// brought before. A folder is it under `top`, or, where names are numbered, under the number
     /// that it got.
     pub(in crate::receive) fn brought(&self, top: &[u8]) -> Option<Brought> {
-        let brought = (self.brought_before)(top)?;
-        let is_it = |name: &[u8]| Identity::of(&self.root.dir, name) == Some(brought.identity);
-        if is_it(top) {
-            return Some(brought.named(top, top));
-        }
-        let is_numbered = self.on_conflict == OnConflict::RenameTop && brought.numbered.as_deref().is_some_and(is_it);
-        is_numbered.then_some(brought)
+        let found = (self.brought_before)(top)?.found_in(&self.root.dir, top)?;
+        (self.on_conflict == OnConflict::RenameTop || found.numbered.is_none()).then_some(found)
     }
 
     /// The same, if it has the name `top`.
@@ -140,8 +142,29 @@ impl TopNames {
                 true => Identity::of(&self.root.dir, name),
                 false => Identity::given(&self.root.dir, name),
             };
-            all.insert(top.to_vec(), identity.map(|identity| known(identity, filled).named(top, name)));
+            all.insert(top.to_vec(), identity.map(|identity| self.known(identity, top, filled).named(top, name)));
         }
+    }
+
+    /// Remembers a folder of the staging tree, which this transfer fills where nobody sees it.
+    pub(in crate::receive) fn note_new_folder(&self, path: &[u8], ino: u64) {
+        let mut parts = path.splitn(2, |byte| *byte == b'/');
+        let (Some(top), Some(_)) = (parts.next(), parts.next()) else { return };
+        let mut all = self.new_folders.lock();
+        if all.len() < FOLDERS_MAX {
+            all.insert((self.hasher.hash_one(top), ino));
+        }
+    }
+
+    /// What is known of a new folder, which the sender calls `top`.
+    fn known(&self, identity: Identity, top: &[u8], filled: Option<Filled>) -> Brought {
+        let mut brought = Brought::new(identity);
+        if let Some(filled) = filled {
+            let key = self.hasher.hash_one(top);
+            let all = self.new_folders.lock();
+            brought.set_filled(filled, all.range((key, 0)..=(key, u64::MAX)).map(|(_, ino)| *ino).collect());
+        }
+        brought
     }
 
     /// Remembers that this transfer has made the top-level folder `top`, which got that name or a
@@ -173,7 +196,7 @@ impl TopNames {
         };
         let brought = |top: Vec<u8>| {
             let name = will_be(&top).ok()?;
-            let brought = known(Identity::given(tree, &top)?, filled).named(&top, &name);
+            let brought = self.known(Identity::given(tree, &top)?, &top, filled).named(&top, &name);
             Some((top, brought))
         };
         let brought: Vec<_> = names.into_iter().filter_map(brought).collect();
@@ -300,7 +323,7 @@ impl TopNames {
         name: &[u8],
         there: &Metadata,
     ) -> bool {
-        before.is_as_received(there, || received_before::born_at(&folder.dir, name))
+        before.is_as_received(folder.ino, there, || received_before::born_at(&folder.dir, name))
             || self.has_landed(folder, name, there)
     }
 
@@ -367,13 +390,4 @@ impl TopNames {
         }
         None
     }
-}
-
-/// What is known of a new folder.
-fn known(identity: Identity, filled: Option<Filled>) -> Brought {
-    let mut brought = Brought::new(identity);
-    if let Some(filled) = filled {
-        brought.set_filled(filled);
-    }
-    brought
 }

@@ -554,6 +554,34 @@ fn a_folder_that_is_copied_during_a_merge_stays_the_owners_when_it_is_moved_in()
 }
 
 #[test]
+fn a_folder_that_is_copied_while_a_new_one_is_filled_stays_the_owners_when_it_is_moved_in() {
+    for (is_taken, there) in [(false, "album"), (true, "album (1)")] {
+        let site = Site::new();
+        fs::create_dir_all(site.at("mine")).unwrap();
+        if is_taken {
+            fs::create_dir(site.at("album")).unwrap();
+        }
+        let lanes = vec![album(), Lane::default().folder("album").file("late", b"late")];
+        receive_while(&site, UPDATE, lanes, |at| {
+            if at == 0 {
+                put_with_old_time(&site, "mine/p3.jpg", "mine");
+            }
+        });
+        let at = |rel: &str| format!("{there}/{rel}");
+        // In place of a folder that arrived, and beside it.
+        fs::rename(site.at(&at("sub")), site.at(&at("moved"))).unwrap();
+        fs::rename(site.at("mine"), site.at(&at("sub"))).unwrap();
+        let lane = album_changed().folder("album/moved").entry(&newer("p3.jpg", 7), b"three c");
+        let (receipt, kept, _) = site.receive(site.options(UPDATE), vec![lane]);
+        assert_eq!((receipt.edited, edits(&kept).len()), (1, 1), "{there}");
+        assert_eq!(site.text(&at("sub/p3.jpg")), "mine", "{there}");
+        // What arrived is updated, wherever its folder is by now.
+        let updated = ["p1.jpg", "p2.jpg", "moved/p3.jpg", "sub/p3 (1).jpg"].map(|rel| site.text(&at(rel)));
+        assert_eq!(updated, ["one b", "two b", "three c", "three b"], "{there}");
+    }
+}
+
+#[test]
 fn a_file_that_is_older_than_a_new_folder_is_the_owners_although_it_was_changed_while_that_was_filled() {
     let site = Site::new();
     fs::create_dir_all(site.at("mine")).unwrap();
