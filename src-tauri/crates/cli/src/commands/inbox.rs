@@ -405,7 +405,7 @@ mod tests {
     fn failures_have_their_sentences_and_lists_a_word() {
         let mut failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
         failed.report.bytes_planned = 12_000_000_000;
-        assert_eq!((ending(&failed), size(&failed)), ("failed".to_owned(), "2.1 GB of 12.0 GB".to_owned()));
+        assert_eq!((ending(&failed), size(&failed)), ("failed".to_owned(), "2.1 GB of 12 GB".to_owned()));
         let text = shown(&failed, &PastDetails::default(), None, SystemTime::now()).join("\n");
         assert!(text.contains("Ended:       The disk filled up during the transfer."), "{text}");
         assert_eq!(ending(&past(Outcome::Failed(Fault::cancelled(Side::There)))), "stopped");
