@@ -314,7 +314,7 @@ export async function underway(t, { env, language = "en" }, each) {
   await each(page, "activity-cancel");
 }
 
-/** What has just failed in part, stands open, what was cancelled, and a device that wants to connect. */
+/** What has just failed in part, what was cancelled, and a device that wants to connect. */
 export async function troubled(t, { env, language = "en" }, each) {
   const says = catalogue(language);
   const base = folder();

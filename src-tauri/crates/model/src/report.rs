@@ -230,8 +230,8 @@ pub struct Report {
     /// Its numbers.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Bytes of contents that the sender had found by the end: what was to be there. 0 where that is
-    /// not known.
+    /// Bytes of contents that the sender had found by the end: what was to be there. 0 where that
+    /// is not known.
     pub bytes_planned: u64,
     /// What was verified, if that was asked for and there is a receipt.
     pub proven: Option<Proven>,
