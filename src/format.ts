@@ -48,7 +48,16 @@ export function chosenBytes(n: number): string {
   return sized(n, (value) => formats().axis.format(Math.round(value * 10) / 10));
 }
 
-function sized(n: number, format: (value: number) => string): string {
+/** "3.1 of 12.0 GB": the unit once, where both have the same. */
+export function bytesOf(done: number, total: number): string {
+  const all = scaled(total);
+  const own = scaled(done);
+  const isShort = own.unit === all.unit || done === 0;
+  const digits = all.unit === 0 || done === 0 ? count(own.value) : formats().tenths.format(own.value);
+  return t("activity.size", { done: isShort ? digits : bytes(done), total: bytes(total) });
+}
+
+function scaled(n: number): { value: number; unit: number } {
   let value = n;
   let unit = 0;
   // 999.95 would be written as 1,000.0.
@@ -56,6 +65,11 @@ function sized(n: number, format: (value: number) => string): string {
     value /= 1000;
     unit += 1;
   }
+  return { value, unit };
+}
+
+function sized(n: number, format: (value: number) => string): string {
+  const { value, unit } = scaled(n);
   return t(UNITS[unit]!, { value: unit === 0 ? count(value) : format(value) });
 }
 

@@ -1,6 +1,6 @@
 // How each stage that limits a transfer is marked beneath its graph: by a colour for files,
 // processors, the network and what was asked for, and by a pattern of its own, so that all of them
-// are told apart without colour.
+// are told apart without colour. Each is at least 8 pixels high.
 import type { Bottleneck } from "./ipc";
 
 /** What a pattern repeats, in pixels; the band is as high. */
@@ -18,8 +18,8 @@ const POSTS = "M0 0h5v10h-5z";
 const PAIRS = "M0 0h3v10h-3zM5 0h1.5v10h-1.5z";
 const RAILS = "M0 0h8v3.5h-8zM0 6.5h8v3.5h-8z";
 const DOTS = "M0.5 1h3v3h-3zM4.5 6h3v3h-3z";
-const DASHES = "M1 3h6v4h-6z";
-const LOW = "M0 7h8v3h-8z";
+const CROSSES = "M0 0h2l2 3.5 2-3.5h2l-3 5 3 5h-2l-2-3.5-2 3.5h-2l3-5z";
+const CHECKS = "M0 0h4v5h-4zM4 5h4v5h-4z";
 
 export const LIMIT_MARKS: Record<Bottleneck, LimitMark> = {
   finding: { token: "--limit-files", path: DOTS },
@@ -28,6 +28,6 @@ export const LIMIT_MARKS: Record<Bottleneck, LimitMark> = {
   network: { token: "--limit-network", path: RAILS },
   decrypting: { token: "--limit-processor", path: PAIRS },
   writing: { token: "--limit-files", path: SLANTED },
-  limit: { token: "--limit-asked", path: LOW },
-  stalled: { token: "--limit-stalled", path: DASHES },
+  limit: { token: "--limit-asked", path: CHECKS },
+  stalled: { token: "--limit-stalled", path: CROSSES },
 };

@@ -2097,6 +2097,11 @@ export type Remedy = {
 
 /**  A transfer's final report. */
 export type Report = {
+	/**
+	 *  Bytes of contents that the sender had found by the end: what was to be there. 0 where that
+	 *  is not known.
+	 */
+	bytes_planned: number,
 	/**  What was verified, if that was asked for and there is a receipt. */
 	proven: Proven | null,
 	/**  Files and links at the receiver that were kept, by name, the first 1,000. */

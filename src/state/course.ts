@@ -39,7 +39,7 @@ export function course(series: SeriesPoint[]): Course {
   const retries = new RetryHistory();
   for (const { seconds, bytes, entries, limited_by: by, reconnected } of series) {
     const ranMs = Math.round(seconds * 1000);
-    rates.add(ranMs, bytes, entries);
+    rates.add(ranMs, bytes, entries, by === "limit");
     // The longer it took, the farther apart its points are.
     limits.add(ranMs, by, Infinity);
     retries.add(seconds, reconnected);

@@ -14,12 +14,15 @@ export class NoteDraft {
   aim = $state.raw<Aim | null>(null);
   sending = $state(false);
   fault = $state.raw<Fault | null>(null);
+  /** As of files: what the device is called that has asked for a code. */
+  meeting = $state<string | null>(null);
   wrongTries = $state(0);
   /** What was typed of a code and not sent yet. */
   draft = $state({ retry: "" });
   /** As of files: there is none. */
   readonly offered = null;
   asksCode = $derived(this.fault !== null && asksForCode(this.fault));
+  isTrying = $derived(this.sending);
   /** Called when a device has the note. */
   onSent: (name: string) => void = () => {};
   readonly #ipc: Ipc;
@@ -57,15 +60,23 @@ export class NoteDraft {
   dropAttempt(): void {
     this.aim = null;
     this.fault = null;
+    this.meeting = null;
     this.wrongTries = 0;
     this.draft.retry = "";
+  }
+
+  giveUp(): void {
+    if (!this.sending) this.dropAttempt();
   }
 
   /** Sends it; true once the other device has it. */
   async send(aim: Aim, code: string | null = null): Promise<boolean> {
     const { text } = this;
     if (text === null || this.sending) return false;
-    if (aim.label !== this.aim?.label) this.wrongTries = 0;
+    if (aim.label !== this.aim?.label) {
+      this.wrongTries = 0;
+      this.meeting = null;
+    }
     this.aim = aim;
     this.fault = null;
     this.sending = true;
@@ -74,6 +85,7 @@ export class NoteDraft {
       if (answer.status === "error") {
         if (answer.error.code === "wrong_code") this.wrongTries += 1;
         this.fault = answer.error;
+        if (asksForCode(answer.error)) this.meeting ??= answer.error.code === "pairing_needed" ? answer.error.peer_name : aim.label;
         return false;
       }
       this.sending = false;

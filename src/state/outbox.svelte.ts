@@ -63,10 +63,14 @@ export class Outbox {
   onWaits: (waiting: Waiting) => void = () => {};
   attempt = $state.raw<Transfer | null>(null);
   fault = $state.raw<Fault | null>(null);
+  /** What the device is called that has asked for a code: it stays while codes are tried. */
+  meeting = $state<string | null>(null);
   /** Wrong codes typed for this aim since the last code that was right. */
   wrongTries = $state(0);
   /** The shell was asked to send and has not answered yet. */
   #asking = $state(false);
+  /** How the last attempt is sent. */
+  #sentWith: SendOptions = PLAIN;
   /** What the last attempt offers, or was to offer: something else may have been chosen since. */
   #offered = $state.raw<Offered | null>(null);
   /**
@@ -79,6 +83,8 @@ export class Outbox {
   /** Changes of the list, one after the other: each goes on from what the one before has made. */
   #changes: Promise<unknown> = Promise.resolve();
   asksCode = $derived(this.fault !== null && asksForCode(this.fault));
+  /** A device is being asked, or reached. */
+  isTrying = $derived(this.#asking || this.attempt !== null);
   readonly #ipc: Ipc;
   readonly #transfers: Transfers;
 
@@ -211,7 +217,7 @@ export class Outbox {
     const isOther = card !== this.picked;
     this.picked = card;
     this.fault = null;
-    if (isOther && card !== null && card !== ANOTHER) this.options = optionsFor(card) ?? PLAIN;
+    if (isOther && card !== null) this.options = optionsFor(card) ?? PLAIN;
   }
 
   /** The drop box, and a folder in it, into which a drop on a card goes; null if into none. */
@@ -221,10 +227,20 @@ export class Outbox {
 
   clear(): void {
     if (this.chosen) this.take(null);
+    this.#forgetAim();
+  }
+
+  #forgetAim(): void {
     this.aim = null;
     this.fault = null;
+    this.meeting = null;
     this.wrongTries = 0;
     this.draft.retry = "";
+  }
+
+  /** Brings the options that a device was sent to with. */
+  optionsOf(device: PairedDevice): void {
+    this.options = optionsFor(device.id) ?? this.options;
   }
 
   /**
@@ -233,10 +249,7 @@ export class Outbox {
    */
   settle(turn: number | undefined, sent?: Chosen): void {
     if (this.chosen === null || this.turn === turn) return this.clear();
-    this.aim = null;
-    this.fault = null;
-    this.wrongTries = 0;
-    this.draft.retry = "";
+    this.#forgetAim();
     if (!sent || turn === ASIDE) return;
     void this.#change(async (chosen) => chosen && this.#ipc.call({ withoutChosen: { chosen: chosen.id, other: sent.id } }));
   }
@@ -270,12 +283,13 @@ export class Outbox {
 
   /** Sends to a device that is not paired, with the code that it shows if that is known already. */
   async sendToNearby(nearby: Nearby, code: string | null = null, dropped: Chosen | null = null): Promise<void> {
-    await this.send({ target: { to: "nearby", id: nearby.id }, label: nearby.name }, code, dropped);
+    const inShare = this.picked === ANOTHER ? this.options.inShare : null;
+    await this.send({ target: { to: "nearby", id: nearby.id }, label: nearby.name, inShare }, code, dropped);
   }
 
   /** Sends to what was typed. */
   async sendToTyped(text: string, code: string): Promise<void> {
-    await this.send({ target: { to: "typed", text: text.trim() }, label: text.trim() }, code);
+    await this.send({ target: { to: "typed", text: text.trim() }, label: text.trim(), inShare: this.options.inShare }, code);
   }
 
   /**
@@ -335,21 +349,25 @@ export class Outbox {
     const isThere = this.attempt && offered.chosen.id === this.#offered?.chosen.id && isSame(aim, this.aim);
     // It is being asked for, or the same is on its way to the same machine.
     if (this.#asking || isThere) return;
-    if (!isSame(aim, this.aim)) this.wrongTries = 0;
+    if (!isSame(aim, this.aim)) {
+      this.wrongTries = 0;
+      this.meeting = null;
+    }
     this.aim = aim;
     this.fault = null;
     this.#offered = offered;
     this.attempt = null;
     this.#asking = true;
     const { verify, limit } = this.options;
+    this.#sentWith = { verify, limit, inShare: aim.inShare ?? null };
     let transfer: Transfer;
     try {
       const answer = await this.#ipc.send(offered.chosen.id, aim.target, (code && tidyCode(code)) || null, verify, limit, offered.leaveOut, aim.inShare ?? null);
       if (answer.status === "error") {
-        this.fault = answer.error;
+        this.#fail(answer.error);
         return;
       }
-      if (aim.target.to === "device") rememberOptions(aim.target.id, { verify, limit, inShare: aim.inShare ?? null });
+      if (aim.target.to === "device") rememberOptions(aim.target.id, this.#sentWith);
       if (answer.data.is === "waits") {
         this.settle(offered.turn, offered.chosen);
         this.onWaits(answer.data.waiting);
@@ -373,10 +391,13 @@ export class Outbox {
     if (report?.outcome === "failed" && transfer.progress.entries_done === 0 && !wasHeard(report.error)) {
       this.attempt = null;
       if (report.error.code === "wrong_code") this.wrongTries += 1;
-      this.fault = report.error.code === "cancelled" ? null : report.error;
+      this.#fail(report.error.code === "cancelled" ? null : report.error);
       void this.#transfers.dismiss(transfer);
     } else if (transfer.report || transfer.progress.stage !== "connecting") {
       this.attempt = null;
+      // Who it is that was typed, or met for the first time, is known now.
+      const { peer_id: peer } = transfer.progress;
+      if (peer !== null && this.aim && this.aim.target.to !== "device") rememberOptions(peer, this.#sentWith);
       // What was typed has done its work: the device has a card now, if they are paired.
       if (this.picked === ANOTHER && this.aim?.target.to === "typed" && this.draft.address.trim() === this.aim.target.text) {
         this.draft.address = "";
@@ -387,14 +408,23 @@ export class Outbox {
     }
   }
 
+  #fail(fault: Fault | null): void {
+    this.fault = fault;
+    if (!fault) this.meeting = null;
+    else if (asksForCode(fault)) this.meeting ??= fault.code === "pairing_needed" ? fault.peer_name : (this.aim?.label ?? null);
+  }
+
+  /** Ends the attempt, or gives it up. */
+  async giveUp(): Promise<void> {
+    if (this.attempt) await this.cancelAttempt();
+    else this.dropAttempt();
+  }
+
   /** Gives up what could not be sent; what was dropped beside the list comes into it. */
   dropAttempt(): void {
     const aside = this.#offered?.turn === ASIDE ? this.#offered.chosen : null;
     this.#offered = null;
-    this.aim = null;
-    this.fault = null;
-    this.wrongTries = 0;
-    this.draft.retry = "";
+    this.#forgetAim();
     if (aside) void this.add(aside);
   }
 

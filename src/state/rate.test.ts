@@ -55,3 +55,25 @@ test("a clock or count that goes back changes nothing", () => {
   expect(history.average).toBe(5000);
   expect(Math.min(...history.points().entriesPerSecond)).toBe(0);
 });
+
+test("frames that are counted whole are a flat line, as far as is known how much came", () => {
+  const history = new RateHistory();
+  // A megabyte each 350 ms, looked at each 100 ms.
+  for (let ms = 100; ms <= 6_000; ms += 100) history.add(ms, Math.floor(ms / 350) * 1_000_000, 0);
+  const { seconds, perSecond } = history.points();
+  expect(seconds.at(-1), "the frame after that has not come yet").toBe(6);
+  for (const rate of perSecond.slice(0, -8)) expect(rate).toBeGreaterThan(2_400_000);
+  expect(Math.max(...perSecond)).toBeLessThan(3_400_000);
+});
+
+test("nothing that came for a second shows, unless the limit says that it was let through evenly", () => {
+  for (const isLimited of [false, true]) {
+    const history = new RateHistory();
+    // A megabyte each 2.5 s.
+    for (let ms = 100; ms <= 9_900; ms += 100) history.add(ms, Math.floor(ms / 2_500) * 1_000_000, 0, isLimited);
+    const { seconds, perSecond } = history.points();
+    expect(Math.min(...perSecond)).toBeCloseTo(isLimited ? 400_000 : 0, 0);
+    expect(Math.max(...perSecond)).toBeCloseTo(isLimited ? 400_000 : 1_000_000, 0);
+    expect(seconds.at(-1)).toBe(isLimited ? 7.5 : 9.9);
+  }
+});

@@ -17,6 +17,12 @@ export interface RatePoints {
   entriesPerSecond: number[];
 }
 
+/**
+ * What comes after less time than this came evenly in it. Frames are counted whole, so otherwise a
+ * slow transfer would rise and fall with them.
+ */
+const EVEN_WITHIN_MS = 1000;
+
 /** Between two drawings of a graph, which is looked at and not read. */
 export const GRAPH_EVERY_MS = 390;
 
@@ -27,19 +33,31 @@ export const NO_POINTS: RatePoints = { seconds: [], perSecond: [], entriesPerSec
 class Bins {
   #counted: number[] = [];
   #last = 0;
+  #changedMs = 0;
 
   get last(): number {
     return this.#last;
   }
 
-  /** Spreads what came since the last time evenly over the bins that the time between covers. */
-  add(fromMs: number, toMs: number, count: number, binMs: number): void {
+  /** When something came last. */
+  get changedMs(): number {
+    return this.#changedMs;
+  }
+
+  /**
+   * Spreads what came evenly over the bins of the time since something came before: at most
+   * [EVEN_WITHIN_MS], or the time since the last snapshot, unless a limit says that it was even.
+   */
+  add(lastMs: number, toMs: number, count: number, binMs: number, isLimited: boolean): void {
+    if (count === this.#last) return;
+    const fromMs = isLimited ? this.#changedMs : Math.min(lastMs, Math.max(this.#changedMs, toMs - EVEN_WITHIN_MS));
     const perMs = (count - this.#last) / (toMs - fromMs);
     for (let bin = Math.floor(fromMs / binMs); bin * binMs < toMs; bin += 1) {
       const covered = Math.min(toMs, (bin + 1) * binMs) - Math.max(fromMs, bin * binMs);
       this.#counted[bin] = (this.#counted[bin] ?? 0) + perMs * covered;
     }
     this.#last = count;
+    this.#changedMs = toMs;
   }
 
   merge(): void {
@@ -58,28 +76,38 @@ export class RateHistory {
   #entries = new Bins();
   #binMs = BIN_MS_FIRST;
   #lastMs = 0;
+  #isLimited = false;
 
   /**
-   * Adds a snapshot: what is done after `ms` of running. Times and counts that go back are ignored.
+   * Adds a snapshot: what is done after `ms` of running, and whether the upload limit holds it
+   * back. Times and counts that go back are ignored.
    */
-  add(ms: number, bytes: number, entries: number): void {
+  add(ms: number, bytes: number, entries: number, isLimited = false): void {
     if (ms <= this.#lastMs || bytes < this.#bytes.last) return;
     while (ms > this.#binMs * BINS_MAX) {
       this.#bytes.merge();
       this.#entries.merge();
       this.#binMs *= 2;
     }
-    this.#bytes.add(this.#lastMs, ms, bytes, this.#binMs);
-    this.#entries.add(this.#lastMs, ms, Math.max(entries, this.#entries.last), this.#binMs);
+    this.#bytes.add(this.#lastMs, ms, bytes, this.#binMs, isLimited);
+    this.#entries.add(this.#lastMs, ms, Math.max(entries, this.#entries.last), this.#binMs, isLimited);
     this.#lastMs = ms;
+    this.#isLimited = isLimited;
+  }
+
+  /** The time up to which is known how much came. */
+  get #knownMs(): number {
+    const changedMs = Math.max(this.#bytes.changedMs, this.#entries.changedMs);
+    return this.#isLimited || this.#lastMs - changedMs < EVEN_WITHIN_MS ? changedMs : this.#lastMs;
   }
 
   /** What a graph shows. The last bin counts only the time it has had. */
   points(): RatePoints {
     const points: RatePoints = { seconds: [], perSecond: [], entriesPerSecond: [] };
-    for (let bin = 0; bin * this.#binMs < this.#lastMs; bin += 1) {
+    const knownMs = this.#knownMs;
+    for (let bin = 0; bin * this.#binMs < knownMs; bin += 1) {
       const begin = bin * this.#binMs;
-      const end = Math.min(this.#lastMs, begin + this.#binMs);
+      const end = Math.min(knownMs, begin + this.#binMs);
       // A sliver at the end would show one packet as a spike.
       if (end - begin < this.#binMs / 2 && bin > 0) continue;
       points.seconds.push(end / 1000);

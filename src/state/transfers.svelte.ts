@@ -63,7 +63,7 @@ export class Transfer {
     this.startedAtMs = moving.started_at * 1000;
     for (const { seconds, bytes, entries, limited_by: by, reconnected } of moving.series) {
       const ranMs = Math.round(seconds * 1000);
-      this.#rates.add(ranMs, bytes, entries);
+      this.#rates.add(ranMs, bytes, entries, by === "limit");
       this.#limits.add(ranMs, by, Infinity);
       this.#retries.add(seconds, reconnected);
     }
@@ -104,7 +104,7 @@ export class Transfer {
 
   #count(progress: Progress): void {
     const ranMs = Math.round(progress.seconds * 1000);
-    this.#rates.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done);
+    this.#rates.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done, progress.limited_by === "limit");
     this.#limits.add(ranMs, progress.limited_by);
     this.#retries.add(progress.seconds, progress.reconnected);
   }
@@ -138,11 +138,10 @@ export function hasFailed({ status: { state } }: { status: TransferStatus }): bo
   return state === "failed" || state === "done_with_failures";
 }
 
-/** What has ended: failures first, and of each kind the latest. */
+/** What has ended, the latest first. */
 export function endedOf(list: Transfer[]): Transfer[] {
   const at = ({ report }: Transfer) => report?.ended_at ?? 0;
-  const ended = list.filter((transfer) => transfer.report).sort((one, other) => at(other) - at(one));
-  return [...ended.filter(hasFailed), ...ended.filter((transfer) => !hasFailed(transfer))];
+  return list.filter((transfer) => transfer.report).sort((one, other) => at(other) - at(one));
 }
 
 export class Transfers {
@@ -150,7 +149,7 @@ export class Transfers {
   list = $state<Transfer[]>([]);
   readonly together = new Together();
   running = $derived(this.list.filter((transfer) => !transfer.report));
-  /** Those that failed stand first, until they are removed or retried. */
+  /** The latest first. */
   ended = $derived(endedOf(this.list));
   /** How many have ended since this window opened: with each, the history is longer. */
   ends = $state(0);

@@ -143,7 +143,7 @@ export const copyReport: CopyReport = {
 };
 
 export function failed(fault: Fault): Extract<Told, { is: "ended" }> {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
+  const none = { bytes_planned: 0, files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
   return {
     is: "ended",
     progress: progress({ stage: "ended", peer: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),

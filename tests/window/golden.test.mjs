@@ -9,7 +9,7 @@ import { OUT, onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { KEPT, incomparable, isBlank, looksAsKept } from "./lib/golden.mjs";
 import { THEMES } from "./lib/looks.mjs";
-import { first, fresh, notes, scrollBack, scrollOn, used } from "./lib/scenes.mjs";
+import { first, fresh, meeting, notes, scrollBack, scrollOn, underway, used } from "./lib/scenes.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const why = inside ? incomparable() : "";
@@ -34,7 +34,9 @@ if (why) test("golden pictures", { skip: why });
 for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   const env = { GTK_THEME: name };
   /** Compares a view at each size, from its beginning, and to its end if `scrolls`. */
-  const kept = (scrolls) => async (page, what) => {
+  const kept = (scrolls) => async (page, what, around) => {
+    // What hangs over the window is not compared.
+    if (around) return;
     const different = [];
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);
@@ -55,4 +57,10 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
 
   const inInbox = async (page, what) => what === "inbox-notes" && kept(false)(page, what);
   test(`notes in ${theme} look as they are kept`, (t) => notes(t, { env }, inInbox));
+
+  test(`a transfer under way in ${theme} looks as it is kept`, (t) => underway(t, { env }, kept(false)));
+
+  // Its words are longer.
+  const inGerman = async (page, what) => kept(false)(page, `${what}-de`);
+  test(`sending to an address in German and ${theme} looks as it is kept`, (t) => meeting(t, { env, language: "de" }, inGerman));
 }

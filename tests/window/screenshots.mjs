@@ -1,6 +1,6 @@
 // `npm run screenshots`: every view at three widths, in both themes and every language, as pictures
 // in tests/.out/screenshots, for people to look at. RINGWAY_SCENES names some:
-// fresh,first,used,notes,shares.
+// fresh,first,used,notes,shares,underway,troubled,meeting.
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -19,19 +19,24 @@ const SIZES = [
   [800, 700],
   [1440, 900],
 ];
-const wanted = process.env.RINGWAY_SCENES?.split(",") ?? ["fresh", "first", "used", "notes", "shares"];
+const wanted = process.env.RINGWAY_SCENES?.split(",") ?? ["fresh", "first", "used", "notes", "shares", "underway", "troubled", "meeting"];
 
 for (const [theme, name] of inside ? Object.entries(THEMES) : []) {
   for (const language of LANGUAGES) {
-    const each = async (page, what) => {
+    // `around` brings a placed window into the state of the picture, and has it taken.
+    const each = async (page, what, around) => {
       mkdirSync(SHOTS, { recursive: true });
       for (const [width, height] of SIZES) {
-        await placeWindow(page, width, height);
+        const placed = await placeWindow(page, width, height);
         const shot = async (part) => {
           const file = `${what}-${language}-${theme}-${width}${part > 1 ? `-${part}` : ""}`;
           await keepPicture(page, file);
           renameSync(join(OUT, `${file}.png`), join(SHOTS, `${file}.png`));
         };
+        if (around) {
+          await around(placed, () => shot(1));
+          continue;
+        }
         await scenes.scrollBack(page);
         await shot(1);
         for (let part = 2; await scenes.scrollOn(page); part += 1) await shot(part);

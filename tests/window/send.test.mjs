@@ -14,6 +14,7 @@ import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/devic
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { clickAt, copyElsewhere, dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
+import { fits, holdsItsText } from "./lib/looks.mjs";
 import { KEYS, button, eventually, exactly, field, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
@@ -234,6 +235,39 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   // twentieth.
   assert.ok(finished.seconds >= length / 2_500_000 - 0.16, `${finished.seconds} s`);
   same(big, join(inbox, "big"));
+});
+
+driven("what goes to an address is sent with its options, past a wrong code in a panel that stays, and its line says that it was verified", async (t) => {
+  const { near, far, inbox, tree } = await meet();
+  const receiving = await receiver(t, far, inbox);
+  const page = await openWindow(t, near, {}, [tree]);
+  await page.wait(showing(basename(tree)));
+  const pressed = async (selector) => clickAt(await middleOf(page, await placeWindow(page, 1000, 900), selector));
+  await page.fill(field("address"), receiving.target);
+  await pressed("main form.sheet button[aria-expanded]");
+  await pressed("main form.sheet [role=switch]");
+  await page.fill(field("send-limit"), "20");
+  for (const width of [1000, 700, 360]) {
+    await placeWindow(page, width, 900);
+    await holdsItsText(page, `options at ${width}`);
+    await fits(page, `options at ${width}`);
+  }
+  await pressed("main form.sheet button[type=submit]");
+  const panel = "//section[.//h2[. = 'Connect to far']]";
+  await page.fill(`${panel}//input`, "7-canal-river");
+  const before = await page.wait(panel);
+  await page.click(exactly("Connect and send"));
+  await page.wait(`${panel}//*[@role = "alert"]`);
+  assert.equal(await page.find(panel), before, "the same element");
+  await page.fill(`${panel}//input`, CODE);
+  await page.click(exactly("Connect and send"));
+  await ended(receiving);
+  const finished = await receiving.event("finished");
+  assert.ok(finished.proven.files > 0, JSON.stringify(finished.proven));
+  same(tree, join(inbox, basename(tree)));
+  await show(page, "Activity");
+  await page.click(line(basename(tree), "Sent"));
+  await page.wait(`${line(basename(tree), "Sent")}//*[normalize-space(.) = "Verified"]`);
 });
 
 driven("what cannot be sent is named, and all the rest arrives", async (t) => {

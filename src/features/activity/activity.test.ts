@@ -13,7 +13,7 @@ describe("activity", () => {
     const failures = [{ path: "data/secret.bin", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
     const report = {
       outcome: "partial",
-      files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: { files: 8, bytes: 800, seconds: 0.7 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: { path: "p2 (1).jpg" } }], failed: 1,
+      bytes_planned: 900, files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, acls_lost: 0, owners_by_number: 0, proven: { files: 8, bytes: 800, seconds: 0.7 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: { path: "p2 (1).jpg" } }], failed: 1,
       failures: [...failures],
       seconds: 0.5, reconnected: 0, limited_by: null, limit_bytes_per_s: null, here: null, there: null, times: null, lanes: 1, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null, ended_at: 0,
     } as const;
@@ -156,22 +156,26 @@ describe("activity", () => {
     await waitFor(() => expect(document.activeElement?.closest("[data-transfer]")).toHaveAttribute("data-transfer", "t0"));
   });
 
-  test("what people decided is no alert, and what failed stands first and open", async () => {
+  test("what people decided is no alert, and what ended stands by its time, open only where it is the latest and failed", async () => {
     const ended = (id: string, fault: Parameters<typeof failed>[0], at: number) => moving({ id, title: id, report: { ...failed(fault).report, ended_at: at }, progress: progress({ stage: "ended" }) });
     const transfers = [
       ended("broken", { code: "destination_gone" }, 1),
       ended("cancelled", { code: "cancelled", by: "there" }, 2),
       ended("declined", { code: "declined", reason: "by_choice" }, 3),
     ];
-    await startWindow({ transfers });
+    const shell = await startWindow({ transfers });
     await show("activity");
     const lines = () => [...document.querySelectorAll("[data-transfer]")].map((line) => line.getAttribute("data-transfer"));
-    expect(lines()[0]).toBe("broken");
-    expect(screen.getAllByRole("alert")).toHaveLength(1);
+    expect(lines()).toEqual(["declined", "cancelled", "broken"]);
+    expect(screen.queryByRole("alert")).toBeNull();
+    await user.click(screen.getByText(t("state.failed")));
     await user.click(screen.getByText(t("state.declined")));
     await user.click(screen.getByText(t("state.cancelledBy", { peer: "lab-ws" })));
     expect(screen.getAllByRole("alert")).toHaveLength(1);
     expect(screen.getByText(t("fault.cancelled.there", { peer: "lab-ws" }))).toBeVisible();
+    shell.app.transfers.add(ended("failing", { code: "destination_gone" }, 4));
+    await waitFor(() => expect(screen.getAllByRole("alert")).toHaveLength(2));
+    expect(lines()[0]).toBe("failing");
   });
 
   test("failures stand by reason, are retried together, and are copied as a list", async () => {
@@ -181,9 +185,12 @@ describe("activity", () => {
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: false };
     const shell = await startWindow({ transfers: [moving({ report: partial, progress: progress({ stage: "ended" }) })] }, { chooseAgain: () => again, send: () => moving({ id: "t2" }) });
     await show("activity");
-    const reasons = screen.getAllByRole("heading", { level: 3 }).map((heading) => heading.textContent);
-    expect(reasons).toEqual([expect.stringMatching(/permission was denied.*2$/), expect.stringMatching(/1$/)]);
+    const reasons = () => screen.getAllByRole("button", { name: /^could not be opened/i });
+    expect(reasons().map(({ textContent }) => textContent?.trim())).toEqual([expect.stringMatching(/permission was denied.*2$/), expect.stringMatching(/1$/)]);
     expect(screen.getByText(t("activity.unnamed", { n: 1 }))).toBeVisible();
+    expect(screen.getByText("b"), "it is the latest").toBeVisible();
+    await user.click(reasons()[0]!);
+    expect(screen.queryByText("b")).toBeNull();
     await user.click(screen.getByRole("button", { name: t("activity.copyList") }));
     expect(await navigator.clipboard.readText()).toMatch(/permission was denied:\nb\nc\n\n.*:\na\n$/);
     await user.click(screen.getByRole("button", { name: t("activity.retry") }));

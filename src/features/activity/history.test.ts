@@ -98,3 +98,28 @@ test("whoever scrolls on asks for the next page once, and again where that faile
   void app.past.readOn();
   expect(called("past")).toHaveLength(before + 1);
 });
+
+test("a line says how much moved of how much, that nothing was new, and that it was verified", async () => {
+  const { report: cancelled } = failed({ code: "cancelled", by: "here" }) as { report: Report };
+  const at = (id: string, ended_at: number, change: Partial<Report>) => moving({ id, title: id, report: { ...cancelled, ended_at, ...change } as Report, progress: progress({ stage: "ended" }) });
+  const proven = { files: 3, bytes: 9, seconds: 1 };
+  const transfers = [
+    at("stopped", 1, { moved: 3_100_000_000, bytes_planned: 12_000_000_000 }),
+    at("soon", 2, { moved: 0, bytes_planned: 12_000_000_000 }),
+    at("little", 3, { moved: 310_000_000, bytes_planned: 12_000_000_000 }),
+    at("unknown", 4, {}),
+    at("same", 5, { outcome: "complete", files: 3, bytes: 9, moved: 0 }),
+    at("proven", 6, { outcome: "complete", files: 3, bytes: 9, moved: 9, proven }),
+    at("partly", 7, { outcome: "partial", files: 3, bytes: 9, moved: 9, failed: 1, proven }),
+  ];
+  const { app } = await startWindow({ transfers });
+  app.view = "activity";
+  const line = async (id: string) => (await screen.findByRole("article", { name: id })).querySelector(".outcome-line")!.textContent!.replaceAll("\u00a0", " ");
+  expect(await line("stopped")).toContain("3.1 of 12.0 GB");
+  expect(await line("soon")).toContain("0 of 12.0 GB");
+  expect(await line("little")).toContain("310.0 MB of 12.0 GB");
+  expect(await line("unknown")).not.toMatch(/\d B|GB/);
+  expect(await line("same")).toContain(t("activity.nothingNew"));
+  expect(await line("proven")).toContain(t("activity.verified"));
+  expect(await line("partly")).toContain(t("activity.othersVerified"));
+});

@@ -1,7 +1,8 @@
 // What is chosen, in words: what it is called together, and how large it is.
-import { bytes } from "../../format";
+import { bytes, rate } from "../../format";
 import type { Chosen, ChosenSize, ChosenSource, MergedSource } from "../../ipc";
 import { t } from "../../messages";
+import type { SendOptions } from "../../state/send-options";
 import type { IconName } from "../../ui/Icon.svelte";
 
 /** "photos", or "3 folders". */
@@ -22,6 +23,13 @@ export function filesWords({ files, state }: ChosenSize): string {
 /** "3.4 GB", as far as it is counted. */
 export function sizeWords({ bytes: size, state }: ChosenSize): string {
   return state === "atLeast" ? t("send.atLeast", { what: bytes(size) }) : bytes(size);
+}
+
+/** What is in force of the options, although they are folded away. */
+export function inForceWords({ inShare, verify, limit }: SendOptions, chosen: Chosen | null): string {
+  const n = chosen?.total.excluded ?? 0;
+  const words = [inShare !== null && t("send.intoBox", { folder: inShare }), verify && t("common.verify"), limit !== null && t("send.limited", { rate: rate(limit) }), n > 0 && t("send.leftOut", { n })];
+  return words.filter(Boolean).join(" · ");
 }
 
 const KINDS = { folder: "folder", file: "file", other: "file-symlink", unreadable: "file-question-mark" } as const satisfies Record<ChosenSource["kind"], IconName>;

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Report } from "../../ipc";
 import { t } from "../../messages";
 import { chosen, earlier, failed, labWs, moving, nearby, progress, selection, source, startWindow } from "../../testing/shell";
-import { forgetOptions, PLAIN, rememberOptions } from "../../state/send-options";
+import { forgetOptions, optionsFor, PLAIN, rememberOptions } from "../../state/send-options";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();
@@ -79,6 +79,52 @@ describe("sending", () => {
     shell.update("t2", failed({ code: "wrong_code" }));
     expect(await screen.findByRole("alert")).toHaveTextContent(t("send.failedAttempt", { n: 2, max: 3 }));
     expect(shell.app.transfers.list).toEqual([]);
+  });
+
+  test("while codes are tried, the panel stays, with the name of the device that asked for one", async () => {
+    let started = 0;
+    const shell = await startWindow({}, { send: () => moving({ id: `t${(started += 1)}` }) });
+    shell.app.outbox.take(chosen);
+    await shell.app.outbox.sendToTyped("10.0.0.5", "");
+    shell.update("t1", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
+    const title = t("send.firstContact", { name: "lab-ws" });
+    const panel = await screen.findByRole("region", { name: title });
+    await user.type(within(panel).getByLabelText(t("send.code")), "1-wrong-words{Enter}");
+    expect(await within(panel).findByText(t("stage.connecting", { peer: "lab-ws" }))).toBeVisible();
+    shell.update("t2", failed({ code: "wrong_code" }));
+    expect(await within(panel).findByRole("alert")).toHaveTextContent("Wrong code for lab-ws");
+    expect(screen.getByRole("region", { name: title })).toBe(panel);
+    await user.type(within(panel).getByLabelText(t("send.code")), "2-wrong-words{Enter}");
+    await user.click(within(panel).getByRole("button", { name: t("common.cancel") }));
+    expect(shell.called("cancel")).toEqual([{ id: "t3", then: "remove" }]);
+  });
+
+  test("what goes to an address has the same options, which are remembered once it is known who that is", async () => {
+    const shell = await startWindow({ devices: [labWs] }, { send: () => moving() });
+    const put = async (label: string, text: string) => {
+      const field = await screen.findByLabelText(label);
+      await user.clear(field);
+      await user.paste(text);
+      return field;
+    };
+    shell.app.outbox.take(chosen);
+    await user.click(screen.getByRole("button", { name: /^Send to lab-ws/ }));
+    await user.click(await screen.findByRole("button", { name: t("send.options") }));
+    await user.click(screen.getByRole("switch", { name: new RegExp(t("common.verify")) }));
+    await user.click(screen.getByRole("button", { name: new RegExp(`^${t("send.another")}`) }));
+    await put(t("send.addressOrCode"), "10.0.0.9");
+    await user.click(screen.getByRole("button", { name: t("send.options") }));
+    expect(screen.getByRole("switch", { name: new RegExp(t("common.verify")) }), "the other device's are its own").not.toBeChecked();
+    await put(t("settings.limit"), "2");
+    expect(await put(t("send.boxThere"), "../x")).toHaveAttribute("aria-invalid", "true");
+    await put(t("send.boxThere"), "runs/2026/");
+    expect(screen.getByLabelText(t("send.leaveOut"))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("send.options") }));
+    expect(screen.getByText(`${t("send.intoBox", { folder: "runs/2026" })} · ${t("send.limited", { rate: "2.0 MB/s" })}`)).toBeVisible();
+    await user.type(screen.getByLabelText(t("send.addressOrCode")), "{Enter}");
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: { to: "typed", text: "10.0.0.9" }, code: null, verify: false, limit: 2_000_000, leaveOut: "", inShare: "runs/2026" });
+    shell.update("t1", { is: "moved", progress: progress({ peer_id: "ef".repeat(32) }) });
+    expect(optionsFor("ef".repeat(32))).toEqual({ verify: false, limit: 2_000_000, inShare: "runs/2026" });
   });
 
   test("what is left out is counted, sent, and remembered by the folder it was typed for", async () => {

@@ -83,6 +83,7 @@ export function calm(page) {
       [/[\d.]+\ss\./g, "2.3\u00a0s."],
       [/[\d.]+\s(\w+)\/s on average/g, "2.5\u00a0MB/s on average"],
       [/Valid for \d+ min/g, "Valid for 10 min"],
+      [/^[\d.,]+\s\w+ arrived so far/g, "40.0\u00a0MB arrived so far"],
     ];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
@@ -92,6 +93,8 @@ export function calm(page) {
     for (const drawn of document.querySelectorAll("canvas")) drawn.style.visibility = "hidden";
     // The highest rate, and files a second, differ in each run: their words may need another line.
     for (const timed of document.querySelectorAll("figcaption, [data-limited-by], [data-limited-by] + ul, .encryption")) timed.style.display = "none";
+    // How far something is that runs.
+    for (const drawn of document.querySelectorAll("[data-state] > .figures, [data-state] [role=progressbar] > *, [data-row] .track, [data-row] .note.figures")) drawn.style.visibility = "hidden";
     // Ports are free ones, and a value would be stored when the view goes. The number of addresses
     // and the features differ between machines.
     for (const field of document.querySelectorAll("input[name=port]")) field.style.color = "transparent";

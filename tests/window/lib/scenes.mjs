@@ -1,14 +1,15 @@
 // The states of a window that golden pictures and screenshots show, in any of its languages.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { randomFillSync } from "node:crypto";
+import { appendFileSync, chmodSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { Device, freePort } from "../../setup/devices.mjs";
 import { WINDOW } from "../../setup/build.mjs";
 import { ROOT, capture } from "../../setup/process.mjs";
-import { CODE, EXIT, asked, ends, receiver, sender } from "../../transfer/harness.mjs";
+import { BOUND_BY_MODES, CODE, EXIT, asked, ends, inMemory, receiver, sender } from "../../transfer/harness.mjs";
 import { WELCOME, configOf, folder, newDevice, openWindow, windowDevice } from "./device.mjs";
-import { copyTextElsewhere } from "./drag.mjs";
+import { copyTextElsewhere, dragOnto, middleOf } from "./drag.mjs";
 import { focus, press } from "./keyboard.mjs";
 import { KEYS, button, eventually, exactly, field, line, showing, windowId } from "./webdriver.mjs";
 
@@ -105,6 +106,12 @@ export async function fresh(t, { env, language = "en" }, each) {
   }
 }
 
+/** Has another program choose what is to be sent, as a file manager does in an open window. */
+function opened(page, ...paths) {
+  const done = capture(WINDOW, paths, { env: { ...process.env, ...page.env } });
+  assert.equal(done.status, 0, done.err);
+}
+
 /** The first run. */
 export async function first(t, { env, language = "en" }, each) {
   const says = catalogue(language);
@@ -121,11 +128,11 @@ export async function used(t, { env, language = "en" }, each) {
   const says = catalogue(language);
   const base = folder();
   const device = await inUse(t, base);
-  const page = await openWindow(t, device, env, [join(base, "survey"), join(base, "thesis")]);
-  await page.wait(showing("thesis"));
-  // A reload loses what was chosen, so this view is in English in every language.
-  await each(page, "send-chosen");
+  const page = await openWindow(t, device, env);
   await speaks(page, language, "//h1");
+  opened(page, join(base, "survey"), join(base, "thesis"));
+  await page.wait(showing("thesis"));
+  await each(page, "send-chosen");
   await show(page, says, "devices");
   await page.wait("//main//*[text() = 'lab']");
   await each(page, "devices-paired");
@@ -232,12 +239,139 @@ export async function shares(t, { env, language = "en" }, each) {
   await page.click("//li[@data-device]//button[@aria-expanded]");
   await each(page, "devices-shares");
   await show(page, says, "send");
-  // What is chosen comes from another program, as in a window that is open.
   await page.click('//main//*[@data-card][contains(., "lab-ws")]');
-  const opened = capture(WINDOW, [join(base, "photos")], { env: { ...process.env, ...page.env } });
-  assert.equal(opened.status, 0, opened.err);
+  opened(page, join(base, "photos"));
   await page.click(button(says["send.options"]));
   await page.click('//main//select[@name = "folder-there"]/option[. = "incoming"]');
   await page.fill(field("folder-below"), "2026/november");
   await each(page, "send-folder-there");
+}
+
+const CARD = (name) => `//main//button[@data-card][.//strong[contains(., "${name}")]]`;
+
+let large;
+
+/** A folder above a gigabyte that cannot be compressed, made once. */
+function largeTree() {
+  if (large) return large;
+  const parts = 75;
+  const part = Buffer.alloc(16 << 20);
+  const base = mkdtempSync(join(inMemory(parts * part.length), "ringway-large-"));
+  process.on("exit", () => rmSync(base, { recursive: true, force: true }));
+  large = join(base, "scans");
+  mkdirSync(large);
+  for (let scan = 0; scan < parts; scan += 1) {
+    const file = openSync(join(large, `scan-${scan}`), "w");
+    writeSync(file, randomFillSync(part));
+    closeSync(file);
+  }
+  return large;
+}
+
+/** A laptop that is paired with lab-ws, which receives. */
+async function paired(t, base) {
+  const [device, lab] = [await laptop(base), new Device(base, "lab-ws")];
+  const receiving = await receiver(t, lab, folder(), { once: false });
+  const done = await device.run(["pair", receiving.target, "--code-file", device.codeFile(CODE)]);
+  assert.equal(done.status, EXIT.all, done.said());
+  return { device, lab, receiving };
+}
+
+/** A limited transfer under way, two that wait for it, the question before it is stopped, and a drag. */
+export async function underway(t, { env, language = "en" }, each) {
+  const says = catalogue(language);
+  const base = folder();
+  const { device } = await paired(t, base);
+  const limited = await device.run(["settings", "--limit", "3M"]);
+  assert.equal(limited.status, EXIT.all, limited.said());
+  const page = await openWindow(t, device, env);
+  await speaks(page, language, "//h1");
+  const send = async (path) => {
+    opened(page, path);
+    await page.wait(button(says["send.clear"]));
+    await page.click(CARD("lab-ws"));
+    await page.click(exactly(says["send.button"]));
+  };
+  await send(largeTree());
+  await page.wait('//*[@data-state = "moving"]//figcaption');
+  for (const name of ["survey", "thesis"]) {
+    await send(tree(base, name, 1_000));
+    await page.wait(`//*[@data-waiting][contains(., "${name}")]`);
+  }
+  await each(page, "send-running");
+  const dragged = tree(base, "renders", 1_000);
+  await each(page, "send-drag", async (placed, shoot) => {
+    const card = await middleOf(page, placed, "main [data-card] .symbol");
+    await dragOnto(t, [dragged], card, async () => {
+      await page.wait("//main//button[@data-card]/span[contains(@class, 'drops')]");
+      await shoot();
+    });
+  });
+  await show(page, says, "activity");
+  await each(page, "activity-running");
+  await page.click(`//main//button[@aria-label = "${says["common.cancel"]}: scans"]`);
+  await page.wait("//*[@role = 'alertdialog' or @role = 'dialog']");
+  await each(page, "activity-cancel");
+}
+
+/** What has just failed in part, what was cancelled, and a device that wants to connect. */
+export async function troubled(t, { env, language = "en" }, each) {
+  const says = catalogue(language);
+  const base = folder();
+  const { device, lab } = await paired(t, base);
+  const ruled = await device.run(["devices", "rule", "lab-ws", "--accept"]);
+  assert.equal(ruled.status, EXIT.all, ruled.said());
+  const page = await openWindow(t, device, env);
+  await speaks(page, language, "//h1");
+  await show(page, says, "activity");
+  const send = (path, args = []) => sender(t, lab, path, device.target, { code: null, args: ["--compress", "off", ...args], wrap: BOUND_BY_MODES });
+  const stopped = send(largeTree(), ["--limit", "30M"]);
+  await page.wait('//*[@data-state = "moving"]//figcaption');
+  await page.click(`//main//button[@aria-label = "${says["common.cancel"]}: scans"]`);
+  await page.click(`//*[@role = "alertdialog" or @role = "dialog"]//button[contains(., "${says["activity.stopKeep"]}")]`);
+  await stopped.exit();
+  const verified = send(tree(base, "survey", 4_000_000), ["--verify"]);
+  assert.equal(await verified.exit(), EXIT.all, verified.said());
+  const failing = tree(base, "thesis", 9_000_000, (path) => {
+    for (const name of ["figures.bin", "letters.bin", "raw.bin"]) {
+      writeFileSync(join(path, name), name);
+      chmodSync(join(path, name), 0);
+    }
+    for (const name of ["queue", "events"]) execFileSync("mkfifo", [join(path, name)]);
+  });
+  const partly = send(failing, ["--limit", "3M"]);
+  assert.equal(await partly.exit(), EXIT.partial, partly.said());
+  await page.wait("//*[@data-ended = 'partial']//h3");
+  await each(page, "activity-failed");
+  await page.click("//*[@data-ended = 'partial']//button[@aria-expanded]");
+  await each(page, "activity-ended");
+  const asking = sender(t, new Device(base, "ada-laptop"), tree(base, "photos", 100), device.target, { code: null });
+  assert.equal(await asking.exit(), EXIT.notAuthenticated, asking.said());
+  await page.wait("//*[@data-request]");
+  await each(page, "activity-request");
+}
+
+/** Sending to an address: how it is sent, the code that is asked for, and a wrong one. */
+export async function meeting(t, { env, language = "en" }, each) {
+  const says = catalogue(language);
+  const base = folder();
+  const device = await laptop(base);
+  const receiving = await receiver(t, new Device(base, "lab-ws"), folder(), { once: false });
+  const page = await openWindow(t, device, env);
+  await speaks(page, language, "//h1");
+  opened(page, tree(base, "survey", 1_000));
+  await page.wait(showing("survey"));
+  await page.fill(field("address"), receiving.target);
+  await page.click(button(says["send.options"]));
+  await page.fill(field("box-there"), "runs/2026");
+  await page.click("//main//*[@role = 'switch']");
+  await each(page, "send-address");
+  await page.fill(field("box-there"), "");
+  await page.click(`//main//form//button[normalize-space(.) = "${says["send.button"]}"]`);
+  await page.wait(field("retry-code"));
+  await each(page, "send-first-contact");
+  await page.fill(field("retry-code"), "7-canal-river");
+  await page.click(exactly(says["send.pairAndSend"]));
+  await page.wait("//main//form//*[@role = 'alert']");
+  await each(page, "send-wrong-code");
 }

@@ -231,6 +231,9 @@ pub struct Report {
     /// Its numbers.
     #[serde(flatten)]
     pub counts: Counts,
+    /// Bytes of contents that the sender had found by the end: what was to be there. 0 where that
+    /// is not known.
+    pub bytes_planned: u64,
     /// What was verified, if that was asked for and there is a receipt.
     pub proven: Option<Proven>,
     /// Files and links at the receiver that were kept, by name, the first 1,000.
@@ -284,6 +287,7 @@ impl Report {
         Self {
             outcome,
             counts: Counts::default(),
+            bytes_planned: 0,
             proven: None,
             edits: Vec::new(),
             failures: Vec::new(),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{Engine, Reget, Remembered, Resend, selection};
-use ringway_model::{Direction, Outcome, Past, PastDetails, PastQuery, Selection};
+use ringway_model::{Direction, Outcome, Past, PastDetails, PastQuery, Report, Selection};
 
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
@@ -122,7 +122,7 @@ fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
             device(past),
             title(past),
             count(past.report.counts.files),
-            bytes(past.report.counts.bytes),
+            size(past),
             ending(past),
         ]
     });
@@ -153,6 +153,16 @@ fn title(past: &Past) -> String {
 }
 
 /// In a word or two; the sentences are for one that is shown.
+/// How much is there. Of what did not come to its end, how much moved, and of how much.
+fn size(past: &Past) -> String {
+    let Report { counts, bytes_planned, outcome, .. } = &past.report;
+    match outcome {
+        Outcome::Failed(_) if *bytes_planned > 0 => format!("{} of {}", bytes(counts.moved), bytes(*bytes_planned)),
+        Outcome::Failed(_) => bytes(counts.moved),
+        Outcome::Complete | Outcome::Partial => bytes(counts.bytes),
+    }
+}
+
 fn ending(past: &Past) -> String {
     match &past.report.outcome {
         Outcome::Complete => "complete".to_owned(),
@@ -205,8 +215,12 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
     if report.counts.skipped > 0 {
         line("Skipped", format!("{} of them left as found there", count(report.counts.skipped)));
     }
-    if report.counts.moved < report.counts.bytes {
-        line("Sent", bytes(report.counts.moved));
+    match report.outcome {
+        Outcome::Failed(_) if report.counts.moved > 0 => line("Sent", size(past)),
+        Outcome::Complete | Outcome::Partial if report.counts.moved < report.counts.bytes => {
+            line("Sent", bytes(report.counts.moved));
+        }
+        _ => {}
     }
     if report.counts.edited > 0 {
         line("Kept", format!("{} that the receiver had edited", counted(report.counts.edited, "file")));
@@ -282,8 +296,8 @@ mod tests {
     use super::*;
     use ringway_engine::Landing;
     use ringway_model::{
-        Counts, DeviceId, Edit, Failure, FailureReason, Fault, Operation, Pattern, Report, Selection, SeriesPoint,
-        Side, TransferId,
+        Counts, DeviceId, Edit, Failure, FailureReason, Fault, Operation, Pattern, Selection, SeriesPoint, Side,
+        TransferId,
     };
 
     fn past(outcome: Outcome) -> Past {
@@ -389,8 +403,9 @@ mod tests {
 
     #[test]
     fn failures_have_their_sentences_and_lists_a_word() {
-        let failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
-        assert_eq!(ending(&failed), "failed");
+        let mut failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
+        failed.report.bytes_planned = 12_000_000_000;
+        assert_eq!((ending(&failed), size(&failed)), ("failed".to_owned(), "2.1 GB of 12 GB".to_owned()));
         let text = shown(&failed, &PastDetails::default(), None, SystemTime::now()).join("\n");
         assert!(text.contains("Ended:       The disk filled up during the transfer."), "{text}");
         assert_eq!(ending(&past(Outcome::Failed(Fault::cancelled(Side::There)))), "stopped");

@@ -773,6 +773,7 @@ impl Transfer {
         let excluded = arrived.counts.excluded.max(figures.excluded);
         let mut report = Report {
             counts: Counts { failed, excluded, edited: figures.edited, ..arrived.counts },
+            bytes_planned: figures.bytes_total.max(arrived.counts.bytes),
             proven: arrived.proven,
             edits: figures.edits.clone(),
             outcome,

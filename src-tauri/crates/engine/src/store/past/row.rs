@@ -29,7 +29,7 @@ pub(super) const COLUMNS: &str = "number, transfer, direction, device, device_na
     ended_ms, ending, files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, \
     running_ms, bottleneck, reconnected, resend, target_device, edited, target_announced, moved, skipped, \
     skipped_bytes, reused, excluded, patterns, limit_bytes_per_s, in_share, acls_lost, reget, owners_by_number, \
-    got_into";
+    got_into, bytes_planned";
 
 /// Writes one down.
 pub(super) fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> rusqlite::Result<()> {
@@ -66,6 +66,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, record: &Record, ended: &End
         ":folders": signed(counts.folders),
         ":links": signed(counts.links),
         ":bytes": signed(counts.bytes),
+        ":bytes_planned": signed(report.bytes_planned),
         ":unchanged": signed(counts.unchanged),
         ":proven_files": report.proven.map(|proven| signed(proven.files)),
         ":proven_bytes": report.proven.map(|proven| signed(proven.bytes)),
@@ -196,6 +197,7 @@ pub(super) fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> 
         more_names: count("more")?,
         report: Report {
             counts: counts(row)?,
+            bytes_planned: count("bytes_planned")?,
             proven,
             running_for: ms("running_ms")?,
             limited_by: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),

@@ -47,7 +47,8 @@ pub(crate) const SCHEMA: &str = "
         acls_lost    INTEGER NOT NULL DEFAULT 0,
         owners_by_number INTEGER NOT NULL DEFAULT 0,
         reget        BLOB,
-        got_into     BLOB
+        got_into     BLOB,
+        bytes_planned INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -82,6 +83,7 @@ pub(crate) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("reget", "BLOB"),
         ("owners_by_number", "INTEGER NOT NULL DEFAULT 0"),
         ("got_into", "BLOB"),
+        ("bytes_planned", "INTEGER NOT NULL DEFAULT 0"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);

@@ -135,6 +135,7 @@ fn report(outcome: Outcome, failures: usize) -> Report {
         running_for: Duration::from_millis(1_234),
         limited_by: Some(Bottleneck::Limit),
         limit_bytes_per_s: Some(3_000_000),
+        bytes_planned: 11,
         lanes: 1,
         reconnected: 2,
         ..Report::new(outcome, SystemTime::now())
@@ -171,6 +172,7 @@ fn what_ended_is_there_for_every_program_as_it_was() {
         (Duration::from_millis(1_234), Some(Bottleneck::Limit))
     );
     assert_eq!((past.report.reconnected, past.report.limit_bytes_per_s), (2, Some(3_000_000)));
+    assert_eq!(past.report.bytes_planned, 11);
     assert!(past.report.ended_at.elapsed().unwrap() < Duration::from_secs(60));
     let details = other.past_details(past.number).unwrap();
     assert_eq!((details.series, details.failures.len()), (series.to_vec(), 2));
