@@ -139,7 +139,7 @@ if (onPrivateBus(import.meta.url)) {
       const tray = looker(t, await watcher.event("registered"));
       await tray.says("ready to receive");
       watcher.kill();
-      await watcher.ended;
+      await watcher.exit();
     }
     assert.equal(notices(running, "no panel").length, 1, running.said());
   });

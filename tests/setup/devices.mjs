@@ -15,6 +15,12 @@ import { fault } from "./schema.mjs";
  */
 export const PATIENCE_MS = 120_000;
 
+/** An option of `events.once` that ends the wait in time. */
+export const inTime = () => ({ signal: AbortSignal.timeout(PATIENCE_MS) });
+
+/** How long a command may run that a test runs to its end. */
+const RUN_MS_MAX = 600_000;
+
 /** A device: a folder with its own configuration, data, state and runtime folders. */
 export class Device {
   /** `program` is the command that it runs: the built one, unless another is installed. */
@@ -63,8 +69,10 @@ export class Device {
   }
 
   /** Runs `ringway ARGS` to its end. */
-  run(args, options) {
-    return this.start(args, options).ended;
+  async run(args, options) {
+    const running = this.start(args, options);
+    await running.exit(RUN_MS_MAX);
+    return running;
   }
 }
 
@@ -141,14 +149,14 @@ export class Running {
     });
   }
 
-  /** Its exit status, within the usual time limit. It is killed if it does not end by itself. */
-  async exit() {
+  /** Its exit status, within the time limit. It is killed if it does not end by itself. */
+  async exit(limitMs = PATIENCE_MS) {
     let timer;
     const late = new Promise((_, reject) => {
       timer = setTimeout(() => {
         this.kill();
-        reject(new Error(`${this.title}: no end after ${PATIENCE_MS / 1000} s\n${this.said()}`));
-      }, PATIENCE_MS);
+        reject(new Error(`${this.title}: no end after ${limitMs / 1000} s\n${this.said()}`));
+      }, limitMs);
     });
     try {
       await Promise.race([this.ended, late]);

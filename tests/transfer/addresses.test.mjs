@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { inTime } from "../setup/devices.mjs";
 import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, ends, isRoot, receiver, sameInside, sender, strangers } from "./harness.mjs";
 import { etcWith } from "./mounts.mjs";
@@ -65,7 +66,7 @@ test("an unanswered query for IPv6 addresses delays no transfer", { skip: needs(
   const [command, ...words] = [...here.wrap, process.execPath, new URL("names.mjs", import.meta.url).pathname, there.address];
   const names = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
   t.after(() => names.kill());
-  await once(names.stdout, "data");
+  await once(names.stdout, "data", inTime());
   const receiving = await receiver(t, far, inbox, { wrap: there.wrap, host: there.address });
   const wrap = [...here.wrap, ...etcWith(base, etc)];
   await ends(sender(t, near, file, `${HOST}:${receiving.port}`, { wrap }), receiving);
@@ -125,13 +126,13 @@ test("another user's port is reported, and a container bridge is not shown as an
   const [command, ...words] = [...there.wrap, "setpriv", "--reuid=65534", "--clear-groups", process.execPath, "-e", listen];
   const other = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
   t.after(() => other.kill());
-  await once(other.stdout, "data");
+  await once(other.stdout, "data", inTime());
   const taken = await look();
   assert.match(taken.port.message, new RegExp(`Port ${PORT} is taken by the user `));
   assert.deepEqual([taken.addresses.state, taken.firewall], ["note", undefined]);
   assert.ok(taken.addresses.message.includes(there.address) && !taken.addresses.message.includes(`:${PORT}`), taken.addresses.message);
   other.kill();
-  await once(other, "exit");
+  await once(other, "exit", inTime());
 
   const own = await receiver(t, far, network.inbox, { wrap: there.wrap, host: "[::]", port: PORT });
   const ours = await look();

@@ -189,7 +189,7 @@ export class Crashing {
       status = sending.status;
     }
     for (const end of [sending, receiving]) end.kill();
-    await Promise.all([sending.ended, receiving.ended]);
+    await Promise.all([sending.exit(), receiving.exit()]);
     remount(() => isCopied && renameSync(`${image}.cut`, image));
     return status;
   }
@@ -314,7 +314,7 @@ export class Crashing {
       // In a merge the receiver may have noticed the error, and ended by itself.
       const { status } = capture("sync", ["-f", inbox]);
       for (const end of [sending, receiving]) end.kill();
-      await Promise.all([sending.ended, receiving.ended]);
+      await Promise.all([sending.exit(), receiving.exit()]);
       if (!merges) assert.notEqual(status, 0, "the device refused nothing");
       rmSync(filler.path);
       const what = `${kind}, refused${merges ? " in a merge" : ""}`;

@@ -137,7 +137,7 @@ test(`a send that was killed goes on with ${MIN} descriptors at both ends`, asyn
   const killed = sender(t, near, trees, receiving.target, { wrap: under(MIN), args: ["--limit", "8M", "--compress", "off"] });
   await killed.event((event) => event.event === "progress" && event.bytes_done > 4_000_000);
   killed.kill("SIGKILL");
-  await killed.ended;
+  await killed.exit();
   const again = sender(t, near, trees, receiving.target, { code: null, wrap: under(MIN) });
   assert.equal(await again.exit(), EXIT.all, again.said());
   for (const tree of trees) same(tree, join(inbox, tree.slice(source.length + 1)));

@@ -41,7 +41,7 @@ async function bothSay({ sending, receiving }, code) {
 test("a destination that is removed under way", async (t) => {
   const transfer = await halfWay(t);
   // Files that are being made there may delay the removal for a moment.
-  while (capture("rm", ["-rf", transfer.inbox]).status !== 0);
+  await eventually("the removal", () => capture("rm", ["-rf", transfer.inbox]).status === 0);
   await bothSay(transfer, "destination_gone");
 });
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { capture, run, which } from "../setup/process.mjs";
-import { EXIT, differences, ends, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, differences, ends, eventually, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
 import { watchMemory } from "./memory.mjs";
 import { mounting } from "./mounts.mjs";
 
@@ -133,7 +133,7 @@ mounting("after a power cut in a merge no large file has the right size and time
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, tree, receiving.target, { args: ["--limit", "6M", "--compress", "off"] });
   const merged = () => readdirSync(join(inbox, "tree")).length;
-  while (merged() < 4) await sleep(20);
+  await eventually("the fourth file", () => merged() >= 4);
   await sleep(2_000);
   // What a disk would hold after a power cut now: what the filesystem has passed to its device so
   // far.

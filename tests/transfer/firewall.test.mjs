@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { capture, which } from "../setup/process.mjs";
-import { CODE, EXIT, ends, isRoot, sameInside, strangers } from "./harness.mjs";
+import { CODE, EXIT, ends, eventually, isRoot, sameInside, strangers } from "./harness.mjs";
 import { etcWith } from "./mounts.mjs";
 import { firewall, twoMachines } from "./networks.mjs";
 
@@ -61,7 +60,7 @@ test("a receiver behind ufw shows how to open its port until a device has connec
   const receive = async () => {
     const receiving = far.start(["recv", inbox, "--yes", "--once", "--code-file", far.codeFile(CODE)], { wrap });
     t.after(() => receiving.kill());
-    while (!receiving.stdout.includes("On the other machine") && receiving.status === undefined) await sleep(50);
+    await eventually("how others reach it", () => receiving.stdout.includes("On the other machine") || receiving.status !== undefined);
     const sending = near.start(["send", join(source, "file"), there.address, "--json", "--code-file", near.codeFile(CODE)], { wrap: here.wrap });
     t.after(() => sending.kill());
     await ends(sending, receiving);

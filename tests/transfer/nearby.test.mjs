@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { inTime } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
 import { CODE, Device, EXIT, asked, ends, eventually, sameInside, strangers } from "./harness.mjs";
 import { watchMemory } from "./memory.mjs";
@@ -49,7 +50,7 @@ async function met(t, { args = [], network = {} } = {}) {
     const [command, ...rest] = [...there.wrap, process.execPath, FORGER, ...words];
     const forger = spawn(command, rest, { stdio: ["ignore", "pipe", "inherit"] });
     t.after(() => forger.kill());
-    await once(forger.stdout, "data");
+    await once(forger.stdout, "data", inTime());
   };
   return { ...all, here, there, receiving, listening, send, list, forge };
 }

@@ -56,7 +56,7 @@ test("recv refuses a home folder, and with --allow-home takes no name at its top
   const far = account(base, "far");
   symlinkSync(far.home, join(base, "link"));
   for (const [args, cwd] of [[[far.home], base], [[join(base, "link")], base], [[], far.home]]) {
-    const refused = await far.start(["recv", ...args, "--listen", "127.0.0.1:0", "--once", "--json"], { cwd }).ended;
+    const refused = await far.run(["recv", ...args, "--listen", "127.0.0.1:0", "--once", "--json"], { cwd });
     assert.equal(refused.status, EXIT.usage, refused.said());
     assert.match(refused.said(), /home_folder/);
     assert.match(refused.said(), /--allow-home/);
@@ -136,7 +136,7 @@ for (const umask of ["0", "777"]) {
     if (isRoot) execFileSync("chown", ["-R", "12345:12345", base]);
     const receiving = await receiver(t, far, inbox, { wrap });
     await ends(sender(t, near, join(source, "file"), receiving.target, { wrap }), receiving);
-    const settings = await far.start(["settings", "--announce", "off", "--json"], { wrap }).ended;
+    const settings = await far.run(["settings", "--announce", "off", "--json"], { wrap });
     assert.equal(settings.status, EXIT.all, settings.said());
     const log = join(far.home, ".local/state/ringway/log");
     const serving = far.start(["serve", inbox, "--listen", "127.0.0.1:0", "--log", log], { wrap });

@@ -96,7 +96,7 @@ async function killed(t, { inbox, source, near, far }) {
   const second = await receiver(t, far, inbox, { wrap: [...wrap, ...strace], code: null });
   const sending = sender(t, near, sent, second.target, { code: null, args: ["--retry", "no"] });
   assert.notEqual(await sending.exit(), EXIT.all, sending.said());
-  await second.ended;
+  await second.exit();
   assert.ok(records(inbox).length > 0, `it was killed while it had a folder open\n${sending.said()}\n${second.said()}`);
   return sent;
 }

@@ -160,14 +160,16 @@ test("every event of the schema occurs", async (t) => {
   await eventually("what differs", async () => (await ask(far, ["offers", id])).find(({ event }) => event === "difference"));
   await ask(far, ["decline", id]);
   rmSync(join(inbox, "bulk"));
-  meet((await declined.ended).events);
+  await declined.exit();
+  meet(declined.events);
   const accepted = offering("--limit", "4M");
   await ask(far, ["accept", (await waiting()).id]);
   const shown = await eventually("bytes", async () => (await ask(far, ["status"])).find(({ stage, bytes_done: bytes }) => stage === "running" && bytes > 0));
   await ask(far, ["pause", shown.id]);
   await ask(far, ["resume", shown.id]);
   await ask(far, ["cancel", shown.id]);
-  meet((await accepted.ended).events);
+  await accepted.exit();
+  meet(accepted.events);
   // A device that is not paired any more wants to connect again: it is allowed, sent away and
   // blocked. To pair ends what holds against its address.
   const asks = async (name) => {

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { BOUND_BY_MODES, EXIT, asked, ends, endsUnread, harmfulNetwork, listing, receiver, sender, strangers } from "./harness.mjs";
+import { BOUND_BY_MODES, EXIT, asked, ends, endsUnread, eventually, harmfulNetwork, listing, receiver, sender, strangers } from "./harness.mjs";
 
 const finished = (end) => end.events.find(({ event }) => event === "finished");
 const counts = ({ files, folders, links, bytes, excluded, failed }) => ({ files, folders, links, bytes, excluded, failed });
@@ -172,14 +172,12 @@ test("a stop ends a command that waits for a list or for patterns", { timeout: 6
         const running = near.start([...command, option, pipe]);
         t.after(() => running.kill());
         // As soon as it has taken the signals over.
-        for (;;) {
+        await eventually("its handler of signals", () => {
           const caught = /SigCgt:\t(\w+)/.exec(readFileSync(`/proc/${running.pid}/status`, "utf8"))[1];
-          if (BigInt(`0x${caught}`) & (1n << 14n)) break;
-          await new Promise((resolve) => setTimeout(resolve, 20));
-        }
+          return BigInt(`0x${caught}`) & (1n << 14n);
+        });
         running.child.kill(signal);
-        const ended = await running.ended;
-        assert.equal(ended.status, status, `${command} ${option} ${signal}: ${ended.said()}`);
+        assert.equal(await running.exit(), status, `${command} ${option} ${signal}: ${running.said()}`);
       }
     }
   }
@@ -291,8 +289,7 @@ test("a copy whose list came through a pipe is not continued by a command that w
   t.after(() => running.kill());
   while (running.status === undefined && !existsSync(join(base, "copy/large"))) await new Promise((resolve) => setTimeout(resolve, 5));
   running.child.kill("SIGINT");
-  const ended = await running.ended;
-  assert.equal(ended.status, EXIT.failed, ended.said());
-  assert.match(ended.stderr, /run the same command again with .*give it the same again/);
-  assert.doesNotMatch(ended.stderr, /run: ringway copy/);
+  assert.equal(await running.exit(), EXIT.failed, running.said());
+  assert.match(running.stderr, /run the same command again with .*give it the same again/);
+  assert.doesNotMatch(running.stderr, /run: ringway copy/);
 });

@@ -2,11 +2,12 @@
 // paths, and a lost service comes back.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { WINDOW } from "../setup/build.mjs";
-import { Device } from "../setup/devices.mjs";
+import { Device, inTime } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
 import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
@@ -61,14 +62,13 @@ driven("a second start hands over its paths, and the first window comes to the f
   // A relative path, and one whose name is not UTF-8.
   capture("sh", ["-c", `mkdir "$(printf 'caf\\351')"`], { cwd: base });
   const second = spawn("sh", ["-c", `exec "$0" "$@" "$(printf 'caf\\351')"`, WINDOW, "--show", "send", ...names], { cwd: base, env: { ...process.env, ...near.env } });
-  const ended = await new Promise((resolve) => second.on("exit", resolve));
-  assert.equal(ended, 0);
+  assert.deepEqual(await once(second, "exit", inTime()), [0, null]);
   await page.wait("//h1[. = 'Send']");
   for (const name of [...names, "caf\\xe9"]) await page.wait(showing(name));
   await eventually("the first window in front", () => capture("xdotool", ["getactivewindow"]).out.trim() === id);
   await keepPicture(page, "send-handed-over");
   const third = spawn(WINDOW, ["--show", "inbox"], { env: { ...process.env, ...near.env } });
-  assert.equal(await new Promise((resolve) => third.on("exit", resolve)), 0);
+  assert.deepEqual(await once(third, "exit", inTime()), [0, null]);
   await page.wait("//h1[. = 'Inbox']");
 });
 

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { WINDOW } from "../setup/build.mjs";
-import { Device, freePort } from "../setup/devices.mjs";
+import { Device, freePort, inTime } from "../setup/devices.mjs";
 import { EXIT, oddTree, same } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
@@ -41,7 +41,7 @@ async function hand(here, near, tree) {
   const second = spawn(WINDOW, ["--show", "send", tree], { env: { ...process.env, ...near.env }, stdio: "ignore" });
   await here.wait(`//h1[. = "Send"]`);
   await here.wait(showing(basename(tree)));
-  assert.deepEqual(second.exitCode === null ? await once(second, "exit") : [second.exitCode, null], [0, null]);
+  assert.deepEqual(second.exitCode === null ? await once(second, "exit", inTime()) : [second.exitCode, null], [0, null]);
 }
 
 /** Picks the card of a machine. */
