@@ -428,7 +428,10 @@ export type Counts = {
 	 *  or another run of the program moved them. If the transfer failed, all bytes that it moved.
 	 */
 	moved: number,
-	/**  Files and links that were there already and are the same. */
+	/**
+	 *  Files and links that were there already and are the same, those included that another run of
+	 *  the program has moved there.
+	 */
 	unchanged: number,
 	/**  Files and links that were there already and stay by policy, whether or not they differ. */
 	skipped: number,

@@ -314,7 +314,7 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
         sentences::nothing_copied(),
         sentences::copied_so_far("1 file"),
     ];
-    others.into_iter().for_each(take);
+    others.into_iter().chain(sentences::offer_updates(&[NAME.into()])).for_each(take);
     // These are put into others.
     let parts = ["comparison.", "missing.", "operation.", "remedy.", "share.why.", "fault.notPublished.more"];
     for row in ROWS.iter().filter(|row| !parts.iter().any(|part| row.key.starts_with(part))) {

@@ -152,8 +152,8 @@ impl Questions {
             out.must_say(format_args!("  Compared with that folder: {counts}."));
         }
         let offer = self.waiting.front().map(IncomingOffer::summary);
-        if let Some(updates) = offer.as_ref().and_then(sentences::offer_updates) {
-            out.must_say(format_args!("  {updates}"));
+        if let Some(updates) = offer.and_then(|offer| sentences::offer_updates(&offer.updates)) {
+            out.must_say(format_args!("  {}", updates.what()));
         }
     }
 

@@ -4,9 +4,9 @@ use super::table::*;
 use super::{Row, Says, figures};
 use crate::device::{DeviceId, LookAlike};
 use crate::fault::AuthError;
-use crate::offer::{Comparison, ComparisonState, Offer};
+use crate::offer::{Comparison, ComparisonState};
 use crate::paired::AskedBecause;
-use crate::text::Text;
+use crate::text::{PathText, Text};
 
 impl LookAlike {
     /// That the name of a paired device looks like this one's.
@@ -81,10 +81,10 @@ pub fn compared(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// That an offer updates folders of another name here, if it does.
-pub fn offer_updates(offer: &Offer) -> Option<String> {
-    let names: Vec<_> = offer.updates.iter().map(ToString::to_string).collect();
-    (!names.is_empty()).then(|| OFFER_UPDATES.says().with("names", names.join(", ")).what())
+/// That an offer updates folders of these other names here; none without any.
+pub fn offer_updates(names: &[PathText]) -> Option<Says> {
+    let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| OFFER_UPDATES.says().with("names", names.join(", ")))
 }
 
 /// That so many offered names begin with a dot. `names` are safe to show.

@@ -76,7 +76,7 @@ async fn differences(client: &Client, offer: &Offer, out: &Output) -> Result<Exi
     let counts = offer.comparison.as_ref().and_then(sentences::compared);
     let counts = counts.unwrap_or_else(|| "not compared".to_owned());
     out.say(format_args!("{}: {counts}", offer.destination));
-    sentences::offer_updates(offer).into_iter().for_each(|updates| out.say(updates));
+    sentences::offer_updates(&offer.updates).into_iter().for_each(|updates| out.say(updates.what()));
     shown::differences(&differences, SystemTime::now()).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
 }

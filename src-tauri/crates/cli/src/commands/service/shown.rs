@@ -181,7 +181,7 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
         let id = short(&offer.id.to_string());
         let compared = offer.comparison.as_ref().and_then(sentences::compared);
         let compared = compared.map(|counts| format!("{}: {counts}", offer.destination));
-        [compared, sentences::offer_updates(offer), asked_because(offer)]
+        [compared, sentences::offer_updates(&offer.updates).map(|updates| updates.what()), asked_because(offer)]
             .into_iter()
             .flatten()
             .map(move |line| format!("{id}: {line}"))
