@@ -83,7 +83,6 @@ export function calm(page) {
       [/[\d.]+\ss\./g, "2.3\u00a0s."],
       [/[\d.]+\s(\w+)\/s on average/g, "2.5\u00a0MB/s on average"],
       [/Valid for \d+ min/g, "Valid for 10 min"],
-      [/^[\d.,]+\s\w+ arrived so far/g, "40.0\u00a0MB arrived so far"],
     ];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
