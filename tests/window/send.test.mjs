@@ -242,17 +242,20 @@ driven("what goes to an address is sent with its options, past a wrong code in a
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near, {}, [tree]);
   await page.wait(showing(basename(tree)));
-  const pressed = async (selector) => clickAt(await middleOf(page, await placeWindow(page, 1000, 900), selector));
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
-  await pressed("main form.sheet button[aria-expanded]");
-  await pressed("main form.sheet [role=switch]");
+  await placeWindow(page, 1000, 900);
+  await page.click("//main//form//button[@aria-expanded]");
+  await page.wait(field("send-limit"));
+  await page.click("//main//form//*[@role = 'switch']");
+  await eventually("the switch to be on", () => page.script(() => document.querySelector("main form.sheet [role=switch]").checked));
   await page.fill(field("send-limit"), "20");
   for (const width of [1000, 700, 360]) {
     await placeWindow(page, width, 900);
     await holdsItsText(page, `options at ${width}`);
     await fits(page, `options at ${width}`);
   }
-  await pressed("main form.sheet button[type=submit]");
+  await page.click("//main//form//button[@type = 'submit']");
   const panel = "//section[.//h2[. = 'Connect to far']]";
   await page.fill(`${panel}//input`, "7-canal-river");
   const before = await page.wait(panel);

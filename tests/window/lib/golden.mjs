@@ -83,7 +83,6 @@ export function calm(page) {
       [/[\d.]+\ss\./g, "2.3\u00a0s."],
       [/[\d.]+\s(\w+)\/s on average/g, "2.5\u00a0MB/s on average"],
       [/Valid for \d+ min/g, "Valid for 10 min"],
-      [/^[\d.,]+\s\w+ arrived so far/g, "40.0\u00a0MB arrived so far"],
     ];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
@@ -93,8 +92,10 @@ export function calm(page) {
     for (const drawn of document.querySelectorAll("canvas")) drawn.style.visibility = "hidden";
     // The highest rate, and files a second, differ in each run: their words may need another line.
     for (const timed of document.querySelectorAll("figcaption, [data-limited-by], [data-limited-by] + ul, .encryption")) timed.style.display = "none";
-    // How far something is that runs.
-    for (const drawn of document.querySelectorAll("[data-state] > .figures, [data-state] [role=progressbar] > *, [data-row] .track, [data-row] .note.figures")) drawn.style.visibility = "hidden";
+    // How far something is that runs, which is drawn anew, and what was said about it for a while.
+    const hidden = "canvas, .low, [data-state] > .figures, [data-state] [role=progressbar] > *, [data-row]:has(.track) .track, [data-row]:has(.track) .note, main form.sheet input[name=address]";
+    const calmed = document.getElementById("calm") ?? document.head.appendChild(Object.assign(document.createElement("style"), { id: "calm" }));
+    calmed.textContent = `:is(${hidden}) { visibility: hidden !important; }`;
     // Ports are free ones, and a value would be stored when the view goes. The number of addresses
     // and the features differ between machines.
     for (const field of document.querySelectorAll("input[name=port]")) field.style.color = "transparent";

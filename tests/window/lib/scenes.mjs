@@ -277,7 +277,7 @@ async function paired(t, base) {
   return { device, lab, receiving };
 }
 
-/** A limited transfer under way, two that wait for it, the question before it is stopped, and a drag. */
+/** A limited transfer under way, two that wait for it, the question before a stop, and a drag. */
 export async function underway(t, { env, language = "en" }, each) {
   const says = catalogue(language);
   const base = folder();
