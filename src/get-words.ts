@@ -1,6 +1,6 @@
 // What is said next of what the receiving device has asked for, at that device and at the one that
 // serves it: nobody sends it again.
-import type { Direction, Fault } from "./ipc/bindings";
+import type { Direction, Fault, PathText } from "./ipc/bindings";
 import { duration } from "./format";
 import { t } from "./messages";
 import { acceptFaultWords, faultWords, type Sentence } from "./words";
@@ -16,6 +16,11 @@ interface Started {
 export function isGot({ direction, target }: Started): boolean {
   if (direction === "receiving") return target !== null;
   return direction === "sending" && target === null;
+}
+
+/** The share that it was got from, and the path in that; empty where it was not got. */
+export function placeOf(started: Started & { in_share: PathText | null }): string {
+  return isGot(started) ? (started.in_share?.path ?? "") : "";
 }
 
 /** Whether this device tries again after an interruption: the one that has started it does. */

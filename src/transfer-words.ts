@@ -403,8 +403,9 @@ export function failureText(groups: FailureGroup[]): string {
 }
 
 /** Whom it goes to or comes from; of a copy, its folder. */
-export function whomWords(peer: string, direction: Direction): string {
-  return t(WHOM[direction], { peer });
+export function whomWords(peer: string, direction: Direction, place = ""): string {
+  if (place === "") return t(WHOM[direction], { peer });
+  return t(direction === "sending" ? "activity.servedTo" : "activity.gotFrom", { peer, place });
 }
 
 const WHOM = { sending: "activity.to", receiving: "activity.from", copying: "activity.copiedTo" } as const satisfies Record<Direction, Key>;

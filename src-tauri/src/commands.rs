@@ -171,13 +171,15 @@ async fn get_into(
     paths: Vec<PathThere>,
     on_conflict: OnConflict,
     verify: bool,
+    leave_out: String,
 ) -> Answer<Option<Moving>> {
     let service = link.service().await?;
     let first = service.get_folder_picked().await?.map(|folder| folder.0);
     let Some(folder) = pick_folder(&window, first).await else { return Ok(None) };
     let get = |into_home| {
-        let (service, device, paths, folder) = (service.clone(), device.clone(), paths.clone(), folder.clone());
-        async move { service.get_into(device, paths, on_conflict, verify, folder.into(), into_home).await }
+        let (service, device, paths) = (service.clone(), device.clone(), paths.clone());
+        let (leave_out, folder) = (leave_out.clone(), folder.clone().into());
+        async move { service.get_into(device, paths, on_conflict, verify, leave_out, folder, into_home).await }
     };
     match allow_home(&window, get).await {
         Ok(moving) => Ok(Some(moving)),

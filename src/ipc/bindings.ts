@@ -33,7 +33,7 @@ export const commands = {
 	 *  Asks for a folder, and gets entries of another device's share into it; none where none was
 	 *  picked.
 	 */
-	getInto: (device: string, paths: PathThere[], onConflict: OnConflict, verify: boolean) => typedError<Moving | null, Fault>(__TAURI_INVOKE("get_into", { device, paths, onConflict, verify })),
+	getInto: (device: string, paths: PathThere[], onConflict: OnConflict, verify: boolean, leaveOut: string) => typedError<Moving | null, Fault>(__TAURI_INVOKE("get_into", { device, paths, onConflict, verify, leaveOut })),
 	/**
 	 *  Shares the folders of a choice with some paired devices, or with all; where one is a home, only
 	 *  after a native dialog has asked. None where that was answered no.
@@ -1660,6 +1660,7 @@ export type PageCall =
 	chosen: number,
 	existing: OnExisting,
 	verify: boolean,
+	leaveOut: string,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 ({ cancel: {
@@ -1845,6 +1846,7 @@ export type PageCall =
 	paths: PathThere[],
 	onConflict: OnConflict,
 	verify: boolean,
+	leaveOut: string,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Gets again what the transfer of that id got, into the same folder. */
 ({ getAgain: {
@@ -2531,6 +2533,7 @@ export type UnderWay = {
 	title: PathText,
 	/**  How many more top-level names there are. */
 	more_names: number,
+	in_share: PathText | null,
 	/**  When it was started here, in seconds since 1970. */
 	started_at: number,
 } & Progress;

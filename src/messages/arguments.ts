@@ -128,6 +128,8 @@ export interface Arguments {
   "activity.progress": { title: string };
   "activity.to": { peer: string };
   "activity.copiedTo": { peer: string };
+  "activity.gotFrom": { peer: string; place: string };
+  "activity.servedTo": { peer: string; place: string };
   "activity.from": { peer: string };
   "activity.titleMore": { n: number; title: string };
   "activity.alreadyThere": { moved: string; present: string };
@@ -418,6 +420,7 @@ export interface Arguments {
   "browse.into": { folder: string };
   "browse.getAll": { name: string };
   "browse.verifyHint": { name: string };
+  "browse.patterns": { n: number };
   "browse.begun": { name: string; what: string };
   "browse.already": { what: string };
   "share.addWith": { name: string };

@@ -15,6 +15,7 @@ import { NoteDraft } from "./note-draft.svelte";
 import { Notes } from "./notes.svelte";
 import { type Aim, HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
+import { forgetLeftOut } from "./left-out";
 import { forgetOptions } from "./send-options";
 import { Settings } from "./settings.svelte";
 import { Shares, SHARES } from "./shares.svelte";
@@ -254,6 +255,7 @@ export class AppState {
           .forEach(({ id, name }) => {
             this.inbox.forgotten(name);
             forgetOptions(id);
+            forgetLeftOut(id);
           });
         this.devices.list = event.devices;
         return;

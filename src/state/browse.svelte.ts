@@ -1,6 +1,7 @@
 // What another device shares, as a person browses it: one folder at a time, which is read page by
 // page, kept sorted, and chosen from.
 import type { EntryThere, Fault, Ipc, ListingPage, OnConflict, PairedDevice, PathText, PathThere, ShareThere, UnreadThere } from "../ipc";
+import { keyOf, leftOutOf, rememberLeftOut } from "./left-out";
 import { merged, type Order, type Row, rowOf, sorted, unreadRow } from "./rows";
 import { Picks } from "./picks.svelte";
 import type { Transfer, Transfers } from "./transfers.svelte";
@@ -45,6 +46,8 @@ export class Browse {
   fault = $state.raw<Fault | null>(null);
   order = $state.raw<Order>({ by: "name", down: false });
   how = $state.raw<HowToGet>({ existing: "rename_top", verify: false });
+  /** What was typed to be left out, until another folder is opened. */
+  #typed = $state.raw<string | null>(null);
   /** Why nothing could be got. */
   getFault = $state.raw<Fault | null>(null);
   asking = $state(false);
@@ -79,6 +82,7 @@ export class Browse {
   /** Makes a device's shares what the view lists when it is shown. */
   open(device: PairedDevice): void {
     if (this.device !== device.id) this.got = [];
+    this.#typed = null;
     this.device = device.id;
     this.at = null;
     this.listed = NOTHING;
@@ -107,6 +111,7 @@ export class Browse {
     const isNow = () => asked === this.#asked;
     const key = keyOf(device, at);
     const before = this.#kept.get(key);
+    if (key !== keyOf(device, this.at)) this.#typed = null;
     this.at = at;
     this.fault = null;
     this.getFault = null;
@@ -178,6 +183,21 @@ export class Browse {
     return picks.all().map((row) => ({ share: at.share, names: [...at.names, row.path] }));
   }
 
+  /** The folders of that. Only what is in them can be left out. */
+  get folders(): PathThere[] {
+    const { at, picks } = this;
+    if (!at || this.isWhole) return this.wanted;
+    return picks.all().filter(({ kind }) => kind === "folder").map((row) => ({ share: at.share, names: [...at.names, row.path] }));
+  }
+
+  /** What is left out of them: patterns, one a line. Folders bring those last used with them. */
+  leaveOut = $derived.by(() => this.#typed ?? leftOutOf(this.device ?? "", this.folders));
+
+  leaveOutNow(text: string): void {
+    this.#typed = text;
+    this.getFault = null;
+  }
+
   /** Whether more is picked than can be asked for at once; then the folder is got. */
   isTooMuch = $derived.by(() => {
     if (this.picks.count > PATHS_MAX) return true;
@@ -190,17 +210,20 @@ export class Browse {
     const { device, wanted: paths } = this;
     if (this.asking || device === null || paths.length === 0) return;
     const { existing: onConflict, verify } = this.how;
+    const folders = this.folders;
+    const leaveOut = folders.length > 0 ? this.leaveOut : "";
     this.getFault = null;
     // Another folder is another copy of it; the receive folder has one coming already.
-    const asked = JSON.stringify([device, paths, onConflict, verify]);
+    const asked = JSON.stringify([device, paths, onConflict, verify, leaveOut]);
     const same = this.#transfers.running.find((transfer) => this.#begun.get(transfer) === asked);
     if (same && !elsewhere) return this.onAlready(same);
     this.asking = true;
     try {
-      const answer = elsewhere ? await this.#ipc.getInto(device, paths, onConflict, verify) : await this.#ipc.call({ get: { device, paths, onConflict, verify } });
+      const answer = elsewhere ? await this.#ipc.getInto(device, paths, onConflict, verify, leaveOut) : await this.#ipc.call({ get: { device, paths, onConflict, verify, leaveOut } });
       if (answer.status === "error") {
         this.getFault = answer.error;
       } else if (answer.data) {
+        rememberLeftOut(device, folders, leaveOut);
         const transfer = this.#transfers.add(answer.data);
         this.got = [transfer, ...this.got.filter((other) => other !== transfer)];
         if (!elsewhere) this.#begun.set(transfer, asked);
@@ -282,10 +305,6 @@ class Reading {
     this.#fresh = [];
     return { shares: this.#shares, rows: this.#rows, unread: this.#unread, isPart: false, atMs: 0 };
   }
-}
-
-function keyOf(device: string, at: PathThere | null): string {
-  return at ? JSON.stringify([device, at.share, at.names.map(({ path, path_bytes: bytes }) => bytes ?? path)]) : device;
 }
 
 const encoder = new TextEncoder();

@@ -102,7 +102,7 @@ export class Copying {
     this.#withdrawn = false;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.call({ copy: { chosen: chosen.id, existing: this.existing, verify: this.verify } });
+      const answer = await this.#ipc.call({ copy: { chosen: chosen.id, existing: this.existing, verify: this.verify, leaveOut: this.#outbox.leaveOut } });
       if (answer.status === "error") {
         this.#fault = answer.error;
         return;

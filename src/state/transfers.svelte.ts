@@ -1,7 +1,7 @@
 // The transfers of every way, each fed by its own channel.
 import type { Earlier, Report, Fault, Ipc, Moving, OnCancel, Progress, Update, Direction, TransferAction, TransferStatus } from "../ipc";
 import { t } from "../messages";
-import { isGot } from "../get-words";
+import { isGot, placeOf } from "../get-words";
 import { course, type Course, RetryHistory } from "./course";
 import { LimitHistory } from "./limits";
 import { keyOf } from "./past.svelte";
@@ -30,6 +30,8 @@ export class Transfer {
   readonly isStartedHere: boolean;
   /** The receiving device has asked for it. */
   readonly isGot: boolean;
+  /** The share that it is got from, and the path in that; empty where it is not got. */
+  readonly place: string;
   readonly startedAtMs: number;
   readonly #rates = new RateHistory();
   readonly #limits = new LimitHistory();
@@ -60,6 +62,7 @@ export class Transfer {
     this.target = moving.target ?? "";
     this.isStartedHere = moving.target !== null;
     this.isGot = isGot(moving);
+    this.place = placeOf(moving);
     this.startedAtMs = moving.started_at * 1000;
     for (const { seconds, bytes, entries, limited_by: by, reconnected } of moving.series) {
       const ranMs = Math.round(seconds * 1000);

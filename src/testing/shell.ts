@@ -116,6 +116,7 @@ function begun({ title = "dataset-v3", progress: now, ...change }: Omit<MovingCh
     title: { path: title },
     more_names: 0,
     target: "10.0.0.5",
+    in_share: null,
     started_at: 1_800_000_000,
     ...(now ?? progress({ stage: "connecting", peer: null, peer_id: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null })),
     series: [],

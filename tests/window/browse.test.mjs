@@ -5,13 +5,13 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { EXIT, asked, oddTree, same, sameInside } from "../transfer/harness.mjs";
+import { EXIT, asked, listing, oddTree, same, sameInside } from "../transfer/harness.mjs";
 import { Device, freePort } from "../setup/devices.mjs";
 import { WINDOW } from "../setup/build.mjs";
 import { ROOT, capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
+import { clickAt, dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { pickFolder, press, type } from "./lib/keyboard.mjs";
 import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
 import { KEYS, button, device, eventually, exactly, field, line, showing } from "./lib/webdriver.mjs";
@@ -106,6 +106,89 @@ driven("a shared folder is browsed with the keyboard, got, and got again; its de
   await page.click(button("Try again"));
   await page.wait(ROW("after the restart"));
   assert.equal(await page.find(`${GRID}[contains(@class, "stale")]`), null);
+});
+
+driven("rows are sorted and picked by the pointer, and what is left out of a folder stays there and is remembered", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const { shared, far } = await sharing(t, base, near);
+  for (const made of ["2026-11-22/cache", "2026-11-23"]) mkdirSync(join(shared, made), { recursive: true });
+  for (const [name, size] of [["alpha", 3_000], ["beta", 1_000], ["gamma", 2_000], ["2026-11-22/data", 500], ["2026-11-22/one.tmp", 5], ["2026-11-22/cache/x", 5]]) writeFileSync(join(shared, name), "x".repeat(size));
+  const page = await openWindow(t, near);
+  const names = () => page.script(() => [...document.querySelectorAll("[role=row][data-name]")].map((row) => row.dataset.name));
+  const picked = () => page.script(() => [...document.querySelectorAll('[role=row][aria-selected="true"]')].map((row) => row.dataset.name));
+  const listed = (...wanted) => eventually(`the rows ${wanted}`, async () => String(await names()) === String(wanted));
+  const bar = (words) => page.wait(`//*[@role = "group"][@aria-label = "Get"]//p[@role = "status"][contains(., "${words}")]`);
+  await page.click(BROWSE("lab-ws"));
+  await page.click("//main//li/button[contains(., 'runs')]");
+  for (const width of [1000, 360]) {
+    const placed = await placeWindow(page, width, 760);
+    const row = async (name, times, held) => clickAt(await middleOf(page, placed, `[data-name="${name}"]`), times, held);
+    const pick = async (name, held, ...wanted) => {
+      await row(name, 1, held);
+      await eventually(`${wanted} to be picked`, async () => String(await picked()) === String(wanted));
+      await bar(`${wanted.length} item${wanted.length > 1 ? "s" : ""} selected`);
+    };
+    await listed("2026-11-22", "2026-11-23", "alpha", "beta", "gamma");
+    const head = async (name, sorted) => {
+      clickAt(await middleOf(page, placed, `[role=columnheader].${name} button`));
+      await page.wait(`//*[@role = "columnheader"][contains(@class, "${name}")][@aria-sort = "${sorted}"]`);
+    };
+    await head("size", "ascending");
+    await listed("2026-11-22", "2026-11-23", "beta", "gamma", "alpha");
+    await head("size", "descending");
+    assert.deepEqual((await names()).filter((name) => !name.startsWith("2026")), ["alpha", "gamma", "beta"]);
+    await head("name", "ascending");
+    await bar("The whole folder runs");
+    await page.wait(exactly("Get all of runs"));
+    await pick("alpha", "", "alpha");
+    await pick("gamma", "ctrl", "alpha", "gamma");
+    await pick("2026-11-23", "", "2026-11-23");
+    await pick("beta", "shift", "2026-11-23", "alpha", "beta");
+    await pick("alpha", "ctrl", "2026-11-23", "beta");
+    await keepPicture(page, `browse-several-${width}`);
+    await page.wait(exactly("Get"));
+    type("gam");
+    await eventually("the keyboard on gamma", async () => (await active(page)) === "gamma");
+    await row("2026-11-22", 2);
+    await listed("cache", "data", "one.tmp");
+    const path = '//nav[@aria-label = "Path"]';
+    assert.equal(await page.text(`${path}//*[@aria-current = "page"]`), "2026-11-22");
+    clickAt(await middleOf(page, placed, 'nav[aria-label="Path"] li:nth-child(2) button'));
+    await page.wait(`${path}//*[@aria-current = "page"][. = "runs"]`);
+  }
+
+  await page.click(`${ROW("2026-11-22")}//*[@data-ticks]`);
+  await page.click(button("Options"));
+  await page.fill("//textarea[@name = 'leave-out']", ["*.tmp", "/cache"].join(KEYS.enter));
+  await keepPicture(page, "browse-leave-out");
+  await page.evaluate(AXE);
+  await checked(page, "what is left out of what is got");
+  await fits(page, "what is left out of what is got");
+  await page.click(button("Options"));
+  await bar("2 patterns leave out items");
+  await page.clickAndKeep(exactly("Get"));
+  await page.wait(line("2026-11-22", "Received"));
+  assert.deepEqual(listing(join(near.inbox, "2026-11-22")), ["data"]);
+  const said = await page.kept();
+  for (const words of ["Getting 2026-11-22 from lab-ws", "2026-11-22: "]) assert.ok(said.some((text) => text.startsWith(words)), `a screen reader hears “${words}”`);
+
+  // The next page knows it, for this folder and no other.
+  await page.reload();
+  await page.click(BROWSE("lab-ws"));
+  await page.click("//main//li/button[contains(., 'runs')]");
+  await page.click(`${ROW("2026-11-23")}//*[@data-ticks]`);
+  await bar("1 item selected");
+  assert.equal(await page.find(showing("leave out items")), null);
+  await page.click(`${ROW("2026-11-22")}//*[@data-ticks]`);
+  await bar("2 patterns leave out items");
+  await page.click(exactly("Get"));
+  await page.wait(line("2026-11-22 and 1 more", "Received"));
+  assert.deepEqual(listing(near.inbox), ["2026-11-22", "2026-11-22/data", "2026-11-23"]);
+  await show(page, "Activity");
+  await page.wait(showing("from lab-ws, runs/2026-11-22"));
+  const [past] = (await asked(far, ["inbox", "--all"])).filter(({ event }) => event === "past");
+  assert.equal(past.in_share.path, "runs/2026-11-23");
 });
 
 driven("a folder with 100,000 entries is listed soon, searched by letters and got into another folder", async (t) => {

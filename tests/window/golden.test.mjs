@@ -9,7 +9,7 @@ import { OUT, onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { KEPT, incomparable, isBlank, looksAsKept } from "./lib/golden.mjs";
 import { THEMES } from "./lib/looks.mjs";
-import { first, fresh, meeting, notes, scrollBack, scrollOn, underway, used } from "./lib/scenes.mjs";
+import { browsed, first, fresh, meeting, notes, scrollBack, scrollOn, underway, used } from "./lib/scenes.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const why = inside ? incomparable() : "";
@@ -33,14 +33,18 @@ if (inside) {
 if (why) test("golden pictures", { skip: why });
 for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   const env = { GTK_THEME: name };
-  /** Compares a view at each size, from its beginning, and to its end if `scrolls`. */
-  const kept = (scrolls) => async (page, what, around) => {
+  /**
+   * Compares a view at each size, from its beginning or with what `selector` finds in the middle,
+   * and to its end if `scrolls`.
+   */
+  const kept = (scrolls, selector) => async (page, what, around) => {
     // What hangs over the window is not compared.
     if (around) return;
     const different = [];
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);
       await scrollBack(page);
+      if (selector) await page.script((at) => document.querySelector(at)?.scrollIntoView({ block: "center" }), selector);
       different.push(await looksAsKept(page, `${what}-${theme}-${width}`));
       for (let part = 2; scrolls && (await scrollOn(page)); part += 1) different.push(await looksAsKept(page, `${what}-${theme}-${width}-${part}`));
     }
@@ -54,6 +58,8 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   test(`the first run in ${theme} looks as it is kept`, (t) => first(t, { env }, kept(false)));
 
   test(`a window in use in ${theme} looks as it is kept`, (t) => used(t, { env }, kept(false)));
+
+  test(`shared folders in ${theme} look as they are kept`, (t) => browsed(t, { env }, kept(false, "[data-share]")));
 
   const inInbox = async (page, what) => what === "inbox-notes" && kept(false)(page, what);
   test(`notes in ${theme} look as they are kept`, (t) => notes(t, { env }, inInbox));

@@ -9,6 +9,7 @@ import { Device } from "../setup/devices.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragOnto, placeWindow } from "./lib/drag.mjs";
+import { pickFolder } from "./lib/keyboard.mjs";
 import { AXE, checked, fits } from "./lib/looks.mjs";
 import { KEYS, button, exactly, line, showing } from "./lib/webdriver.mjs";
 
@@ -16,7 +17,7 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 const FIELD = "//textarea[@name = 'leave-out']";
 
-driven("what matches a pattern is left out, counted and remembered by its folder", async (t) => {
+driven("what matches a pattern is left out of what is sent and copied, counted and remembered by its folder", async (t) => {
   const base = folder();
   const near = await windowDevice(base, "near");
   const far = new Device(base, "far");
@@ -55,4 +56,21 @@ driven("what matches a pattern is left out, counted and remembered by its folder
   assert.equal(report.excluded, 2);
   await drop();
   await page.wait(showing("2 items left out"));
+
+  // Also where it is copied.
+  const sets = join(base, "sets");
+  mkdirSync(sets);
+  const { id } = await placeWindow(page, 1000, 760);
+  await page.click("//main//*[@data-card = 'here']");
+  await page.click("//main//form//button[contains(., 'Choose folder…')]");
+  await pickFolder(id, sets);
+  await page.wait("//form//*[@data-folder]");
+  await page.wait("//form//textarea[@name = 'leave-out']");
+  await page.wait("//form//*[text() = '2 items left out']");
+  await checked(page, "leaving out of a copy");
+  await fits(page, "leaving out of a copy");
+  await keepPicture(page, "leave-out-copy");
+  await page.click("//main//form//button[contains(., 'Copy')]");
+  await page.wait(line("project", "Copied"));
+  assert.deepEqual(listing(join(sets, "project")), ["src", "src/keep.o", "src/main.c"]);
 });

@@ -75,10 +75,11 @@ describe("what has ended before", () => {
   });
 
   test("is got again, into the folder that it was got into", async () => {
-    const got = earlier({ target: "lab-ws", peer_id: labWs.id, status: { state: "done", actions: ["open_folder", "get_again", "remove"] } });
+    const got = earlier({ peer: "lab-ws", target: "lab-ws", in_share: { path: "runs/survey" }, peer_id: labWs.id, status: { state: "done", actions: ["open_folder", "get_again", "remove"] } });
     const answers = { past: () => [got], pastDetails: () => ({ failures: [], edits: [], series: [] }), getAgain: () => moving({ id: "g2", direction: "receiving", title: "survey", target: "lab-ws" }) };
     const shell = await startWindow({}, answers);
     await show("activity");
+    expect(await screen.findByText(t("activity.gotFrom", { peer: "lab-ws", place: "runs/survey" }))).toBeVisible();
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.getAgain")}: survey` }));
     expect(shell.called("getAgain")).toEqual([{ id: "p12" }]);

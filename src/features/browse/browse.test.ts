@@ -5,6 +5,7 @@ import axe from "axe-core";
 import { expect, test } from "vitest";
 import type { Fault } from "../../ipc";
 import { t } from "../../messages";
+import { leftOutOf } from "../../state/left-out";
 import { labWs, moving, progress, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
 import { entry, folder, type Listed, sharing } from "../../testing/there";
@@ -150,7 +151,7 @@ test("what is picked is got, without a pick the folder, and its progress shows h
   expect(bar).toHaveTextContent("20 B");
   await user.click(within(bar).getByRole("button", { name: t("browse.get") }));
   const names11 = (name: string) => ({ share: "runs", names: [{ path: "2026-11-22" }, { path: name }] });
-  expect(shell.called("get")).toEqual([{ device: labWs.id, paths: [names11("result-2"), names11("result-10")], onConflict: "rename_top", verify: false }]);
+  expect(shell.called("get")).toEqual([{ device: labWs.id, paths: [names11("result-2"), names11("result-10")], onConflict: "rename_top", verify: false, leaveOut: "" }]);
   expect(await screen.findByRole("article", { name: "result-2" })).toBeVisible();
   shell.update("g1", { is: "moved", progress: progress({ bytes_done: 2_000_000 }) });
   expect(await screen.findByRole("progressbar")).toHaveAttribute("aria-valuetext", expect.stringContaining("50"));
@@ -160,7 +161,7 @@ test("what is picked is got, without a pick the folder, and its progress shows h
   await user.click(row("result-2"));
   await user.click(row("result-2").querySelector("[data-ticks]")!);
   await user.click(within(bar).getByRole("button", { name: t("browse.getAllInto") }));
-  expect(shell.called("get_into")).toEqual([{ device: labWs.id, paths: [{ share: "runs", names: [{ path: "2026-11-22" }] }], onConflict: "replace", verify: true }]);
+  expect(shell.called("get_into")).toEqual([{ device: labWs.id, paths: [{ share: "runs", names: [{ path: "2026-11-22" }] }], onConflict: "replace", verify: true, leaveOut: "" }]);
 });
 
 test("what was picked stays picked, and is not got twice while it is on its way", async () => {
@@ -178,6 +179,39 @@ test("what was picked stays picked, and is not got twice while it is on its way"
   await user.selectOptions(screen.getByRole("combobox"), "replace");
   await user.click(get());
   expect(shell.called("get")).toHaveLength(2);
+});
+
+test("what is left out is in force for folders alone, and each folder brings what was left out of it last", async () => {
+  const shell = await open(FOLDERS, { get: ({ paths }: Record<string, unknown>) => moving({ id: `g${JSON.stringify(paths)}`, direction: "receiving", target: "lab-ws" }) });
+  await waitFor(() => expect(names()).toHaveLength(3));
+  const bar = screen.getByRole("group", { name: t("browse.action") });
+  const field = () => within(bar).getByLabelText(t("send.leaveOut"));
+  const options = () => user.click(within(bar).getByRole("button", { name: t("send.options") }));
+  const get = (name = t("browse.get")) => user.click(within(bar).getByRole("button", { name }));
+  const leftOut = () => shell.called("get").map(({ leaveOut }) => leaveOut);
+  await user.click(row("2026-11-22"));
+  await options();
+  await user.type(field(), "*.tmp{Enter}# mine{Enter}/cache");
+  await options();
+  expect(bar).toHaveTextContent(t("browse.patterns", { n: 2 }));
+  await get();
+  expect(leftOut()).toEqual(["*.tmp\n# mine\n/cache"]);
+  // A file that is selected is never left out.
+  await user.click(row("notes.txt"));
+  expect(bar).not.toHaveTextContent(t("browse.patterns", { n: 2 }));
+  await get();
+  expect(leftOut().at(-1)).toBe("");
+  // What was typed was for this folder of the share.
+  await user.dblClick(row("2026-11-23"));
+  await screen.findByText(t("browse.empty"));
+  expect(bar).not.toHaveTextContent(t("browse.patterns", { n: 2 }));
+  await user.click(screen.getByRole("button", { name: "runs" }));
+  await waitFor(() => expect(names()).toHaveLength(3));
+  await user.dblClick(row("2026-11-22"));
+  await waitFor(() => expect(names()).toHaveLength(5));
+  expect(screen.getByRole("group", { name: t("browse.action") })).toHaveTextContent(t("browse.patterns", { n: 2 }));
+  shell.tell({ event: "devicesChanged", devices: [] });
+  await waitFor(() => expect(leftOutOf(labWs.id, [{ share: "runs", names: [{ path: "2026-11-22" }] }])).toBe(""));
 });
 
 test("a name that is no text is asked for by its bytes", async () => {

@@ -50,10 +50,11 @@ describe("copying on this computer", () => {
     expect(within(form).getByText(t("copy.noneExist"))).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("copy.existing")), t("copy.existing.update"));
     await user.click(within(form).getByLabelText(t("common.verify")));
+    await user.type(within(form).getByLabelText(t("send.leaveOut")), "*.tmp");
     const start = within(form).getByRole("button", { name: t("copy.button") });
     await user.click(start);
     expect(shell.called("choose_copy_folder")).toEqual([{ chosen: 7 }]);
-    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "update", verify: true }]);
+    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "update", verify: true, leaveOut: "*.tmp" }]);
 
     shell.update("c1", { is: "moved", progress: progress(quiet) });
     const moved = await screen.findByRole("article", { name: "dataset-v3" });
@@ -97,7 +98,7 @@ describe("copying on this computer", () => {
     await user.keyboard("{Enter}");
     expect(shell.called("choose_sources")).toHaveLength(1);
     expect(shell.called("choose_copy_folder")).toEqual([]);
-    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "replace", verify: false }]);
+    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "replace", verify: false, leaveOut: "" }]);
     shell.update("c1", { is: "moved", progress: progress(quiet) });
     await waitFor(() => expect(screen.getByRole("article", { name: "dataset-v3" })).toHaveFocus());
   });

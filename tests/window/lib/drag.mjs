@@ -136,9 +136,10 @@ export function clipboardText() {
   return capture("/usr/bin/python3", [TEXT, "paste", "text"], { input: "" }).out;
 }
 
-/** Clicks at a position on the screen with the pointer, so often. */
-export function clickAt({ x, y }, times = 1) {
-  pointer("mousemove", x, y, "click", "--repeat", times, "--delay", 60, 1);
+/** Clicks at a position on the screen with the pointer, so often, while `held` is down if named. */
+export function clickAt({ x, y }, times = 1, held = "") {
+  const [down, up] = held ? [["keydown", held], ["keyup", held]] : [[], []];
+  pointer("mousemove", x, y, ...down, "click", "--repeat", times, "--delay", 60, 1, ...up);
 }
 
 /** Why nothing can be dragged from a file manager here; empty if it can. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomFillSync } from "node:crypto";
-import { appendFileSync, chmodSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, utimesSync, writeFileSync, writeSync } from "node:fs";
+import { appendFileSync, chmodSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { Device, freePort } from "../../setup/devices.mjs";
 import { WINDOW } from "../../setup/build.mjs";
@@ -193,12 +193,12 @@ export async function notes(t, { env, language = "en" }, each) {
   await each(page, "send-note");
 }
 
-/** What a device shares, what was got from it, a drop box there and one here. */
-export async function shares(t, { env, language = "en" }, each) {
+/** What a device shares, of which one folder is gone, and a drop box there and one here. */
+export async function browsed(t, { env, language = "en" }, each) {
   const says = catalogue(language);
   const base = folder();
   const [device, lab] = [await laptop(base), new Device(base, "lab-ws")];
-  const [runs, incoming, photos, inbox] = ["runs", "incoming", "photos", "inbox there"].map((name) => tree(base, name, 1_000));
+  const [runs, incoming, gone, photos, inbox] = ["runs", "incoming", "archive", "photos", "inbox there"].map((name) => tree(base, name, 1_000));
   for (const [name, bytes] of [["2026-11-21", 4_200_000], ["2026-11-22", 12_000_000], ["calibration of the second detector", 900]]) tree(runs, name, bytes);
   const at = new Date("2026-11-22T11:26:00Z");
   for (const [name, bytes] of [["index.csv", 48_000], ["readme.txt", 700]]) writeFileSync(join(runs, name), Buffer.alloc(bytes));
@@ -213,6 +213,8 @@ export async function shares(t, { env, language = "en" }, each) {
   assert.equal(paired.status, EXIT.all, paired.said());
   await asked(lab, ["share", "add", runs, "--name", "runs", "--with-all"]);
   await asked(lab, ["share", "add", incoming, "--name", "incoming", "--with-all", "--drop"]);
+  await asked(lab, ["share", "add", gone, "--with-all"]);
+  renameSync(gone, join(base, "elsewhere"));
   await asked(device, ["share", "add", photos, "--with-all", "--drop"]);
 
   const page = await openWindow(t, device, env);
@@ -224,17 +226,29 @@ export async function shares(t, { env, language = "en" }, each) {
   await page.click("//main//li/button[contains(., 'runs')]");
   await page.click('//*[@role = "row"][@data-name = "2026-11-22"]//*[@data-ticks]');
   await each(page, "browse-folder");
+  await show(page, says, "settings");
+  await page.click('//*[@data-share = "photos"]//button[@aria-expanded]');
+  await page.fill('//*[@data-share = "photos"]//input[@name = "drop-size"]', "2");
+  await page.keys(KEYS.enter);
+  // The size stands in the row's line as well, once it is stored.
+  await page.wait('//*[@data-share = "photos"]//*[contains(@class, "drop")][contains(., "2")]');
+  await each(page, "settings-share");
+  return { page, says, base };
+}
+
+/** The same, and what was got from there and is sent there. */
+export async function shares(t, { env, language = "en" }, each) {
+  const { page, says, base } = await browsed(t, { env, language }, each);
+  await show(page, says, "devices");
+  await page.click(`//main//button[@aria-label = "${says["browse.openNamed"].replace("{name}", "lab-ws")}"]`);
+  await page.click("//main//li/button[contains(., 'runs')]");
+  await page.click('//*[@role = "row"][@data-name = "2026-11-22"]//*[@data-ticks]');
   await page.click(exactly(says["browse.get"]));
   await page.click(line("2026-11-22", says["state.received"]));
   await each(page, "browse-got");
   await show(page, says, "activity");
   await page.click(line("2026-11-22", says["state.received"]));
   await each(page, "activity-got");
-  await show(page, says, "settings");
-  await page.click('//*[@data-share = "photos"]//button[@aria-expanded]');
-  await page.fill('//*[@data-share = "photos"]//input[@name = "drop-size"]', "2");
-  await page.keys(KEYS.enter);
-  await each(page, "settings-share");
   await show(page, says, "devices");
   await page.click("//li[@data-device]//button[@aria-expanded]");
   await each(page, "devices-shares");

@@ -43,6 +43,7 @@ pub(crate) use choices::{Counted, Counting};
 use copying::Copying;
 use devices::Devices;
 use getting::Getting;
+pub(crate) use getting::HowToGet;
 use history::History;
 use listeners::Listeners;
 pub use listeners::{Listener, Sink};

@@ -499,7 +499,7 @@ impl Engine {
             store: Arc::clone(&self.shared.store),
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: vec![request.destination.clone()],
-            in_share: None,
+            in_share: request.paths.first().map(PathInShare::shown),
             resend: None,
             reget: remembered(&self.shared, &request),
         };

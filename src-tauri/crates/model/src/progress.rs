@@ -96,6 +96,9 @@ pub struct UnderWay {
     pub title: PathText,
     /// How many more top-level names there are.
     pub more_names: u64,
+    /// A share and the path in that, as `SHARE/PATH`: the drop box of the receiver that it is sent
+    /// into, or the first entry that is got. None where it is sent into no drop box.
+    pub in_share: Option<PathText>,
     /// When it was started here, in seconds since 1970.
     #[serde(with = "crate::time::moment")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]

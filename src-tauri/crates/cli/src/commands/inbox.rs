@@ -191,7 +191,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         Direction::Copying => line("Copied", "inside this machine".to_owned()),
     }
     if let Some(place) = &past.in_share {
-        line("Drop box", for_terminal(place));
+        line(if past.is_got() { "Share" } else { "Drop box" }, for_terminal(place));
     }
     line("When", ago(report.ended_at, now));
     let peer = past.peer.as_ref().map(for_terminal);
@@ -395,9 +395,10 @@ mod tests {
         let reget =
             Reget { paths: Vec::new(), selection, destination: "/in".into(), folder: None, landing, verify: false };
         let again = Again::of(None, Some(reget));
-        let got = past(Outcome::Partial);
+        let got = Past { target: Some("lab-ws".into()), in_share: Some("runs/night".into()), ..past(Outcome::Partial) };
         let lines = shown(&got, &PastDetails::default(), again.as_ref(), SystemTime::now());
         assert!(lines.contains(&"Patterns:    *.o".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"Share:       runs/night".to_owned()), "{lines:?}");
         assert!(lines.contains(&"Again:       ringway get --again 7".to_owned()), "{lines:?}");
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringway_engine::{CopyOptions, CopyRequest, Engine, free_space};
 use ringway_model::{Fault, OnExisting};
 
-use super::choices::Choices;
+use super::choices::{Choices, left_out};
 use super::picked_folder::{self, PickedFolder};
 use super::transfers::Transfers;
 use crate::dto::{CopyFolder, Moving};
@@ -49,13 +49,22 @@ impl Copying {
         self.destination.pick(folder);
     }
 
-    /// Starts copying choice `chosen` into the folder that was picked.
-    pub(crate) fn start(&self, chosen: u32, existing: OnExisting, verify: bool) -> Result<Moving, Fault> {
+    /// Starts copying choice `chosen` into the folder that was picked, without what is left out:
+    /// patterns as in a .gitignore file, one a line.
+    pub(crate) fn start(
+        &self,
+        chosen: u32,
+        existing: OnExisting,
+        verify: bool,
+        leave_out: &str,
+    ) -> Result<Moving, Fault> {
         let sources = self.choices.paths(chosen).ok_or(Fault::Gone)?;
+        let selection = left_out::selection(leave_out)?;
         let destination = self.destination.ready()?;
         let target = shown(&destination);
-        let options = CopyOptions { existing, verify, count_ahead: true, ..CopyOptions::default() };
+        let options = CopyOptions { selection, existing, verify, count_ahead: true, ..CopyOptions::default() };
         let transfer = self.engine.copy(CopyRequest { sources, destination, options });
+        self.choices.remember_left_out(chosen, leave_out);
         Ok(self.transfers.add(transfer, Some(target.into())))
     }
 }

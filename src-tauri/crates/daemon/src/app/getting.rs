@@ -4,12 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_engine::{Engine, GetRequest, KeptAttributes, Landing, PathInShare, Reget, Target};
-use ringway_model::{Fault, IntoHome, OnConflict, Selection};
+use ringway_model::{Fault, IntoHome, OnConflict};
 
+use super::choices::left_out;
 use super::devices::Devices;
 use super::picked_folder::{self, PickedFolder};
 use super::transfers::Transfers;
 use crate::dto::{Moving, PathThere};
+
+/// How something is to be got.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HowToGet {
+    /// What happens to existing files.
+    pub(crate) on_conflict: OnConflict,
+    /// Whether it is read back here.
+    pub(crate) verify: bool,
+    /// What is left out: patterns as in a .gitignore file, one a line.
+    pub(crate) leave_out: String,
+}
 
 /// Gets into the receive folder, or one that was picked.
 pub(crate) struct Getting {
@@ -35,17 +47,19 @@ impl Getting {
     /// Starts to get entries of a paired device's share, into `folder` if one was picked.
     ///
     /// # Errors
-    /// No paired device has that id, a path is none, or the folder is a home that is not allowed.
+    /// No paired device has that id, a path or a pattern is none, or the folder is a home that is
+    /// not allowed.
     pub(crate) fn get(
         &self,
         device: &str,
         paths: Vec<PathThere>,
-        on_conflict: OnConflict,
-        verify: bool,
+        how: HowToGet,
         folder: Option<(PathBuf, IntoHome)>,
     ) -> Result<Moving, Fault> {
         let target = Target::Device(self.devices.id(device)?);
         let paths = paths.into_iter().map(PathInShare::try_from).collect::<Result<_, _>>()?;
+        let HowToGet { on_conflict, verify, leave_out } = how;
+        let selection = left_out::selection(&leave_out)?;
         let (destination, into_home) = match folder {
             Some((folder, into_home)) => {
                 self.engine.check_folder(&folder, into_home)?;
@@ -59,7 +73,6 @@ impl Getting {
             }
         };
         let landing = Landing { on_conflict, into_home, ..Landing::default() };
-        let selection = Selection::default();
         Ok(self.start(target, Reget { paths, selection, destination, folder: None, landing, verify }))
     }
 

@@ -129,7 +129,7 @@ impl Machine {
     /// Copies `path` and gives the transfer's id and end.
     async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Report) {
         let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap().unwrap();
-        let id = self.app.copying.start(chosen.id, existing, verify).unwrap().transfer.id;
+        let id = self.app.copying.start(chosen.id, existing, verify, "").unwrap().transfer.id;
         let ended = self.ended(&id).await;
         (id, ended)
     }

@@ -65,6 +65,7 @@ impl Listed {
             target: self.target.clone(),
             title: title.into(),
             more_names,
+            in_share: self.transfer.in_share(),
             started_at: self.started_at,
             progress,
         };

@@ -57,9 +57,10 @@ macro_rules! operations {
                 RemoveWaiting remove_waiting(id: String) -> () = blocking |app| app.sending.queue.remove(&id)?;
                 /// Where a copy of a choice would go; none if a folder must be picked first.
                 CopyFolder copy_folder(chosen: u32) -> Option<CopyFolder> = blocking |app| app.copying.folder(chosen);
-                /// Copies a choice into that folder.
-                Copy copy(chosen: u32, existing: OnExisting, verify: bool) -> Moving =
-                    blocking |app| app.copying.start(chosen, existing, verify)?;
+                /// Copies a choice into that folder, without what the patterns leave out: one a
+                /// line, as in a .gitignore file.
+                Copy copy(chosen: u32, existing: OnExisting, verify: bool, leave_out: String) -> Moving =
+                    blocking |app| app.copying.start(chosen, existing, verify, &leave_out)?;
                 /// Cancels a transfer, and says whether the receiver keeps what has arrived.
                 Cancel cancel(id: String, then: OnCancel) -> () =
                     blocking |app| app.transfers.find(&id)?.cancel(then);
@@ -163,9 +164,18 @@ macro_rules! operations {
                     task |shared| shared.app.browsing.read(listing).await?;
                 /// Gives up what this client has listed, and leaves the device.
                 StopBrowsing stop_browsing -> () = ordered |guest| guest.stop_browsing();
-                /// Gets entries of a paired device, all of one share, into the receive folder.
-                Get get(device: String, paths: Vec<PathThere>, on_conflict: OnConflict, verify: bool) -> Moving =
-                    blocking |app| app.getting.get(&device, paths, on_conflict, verify, None)?;
+                /// Gets entries of a paired device, all of one share, into the receive folder,
+                /// without what the patterns leave out: one a line, as in a .gitignore file.
+                Get get(
+                    device: String,
+                    paths: Vec<PathThere>,
+                    on_conflict: OnConflict,
+                    verify: bool,
+                    leave_out: String
+                ) -> Moving = blocking |app| {
+                    let how = HowToGet { on_conflict, verify, leave_out };
+                    app.getting.get(&device, paths, how, None)?
+                };
                 /// Gets again what the transfer of that id got, into the same folder.
                 GetAgain get_again(id: String) -> Moving = blocking |app| app.getting.again(&id)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
@@ -273,10 +283,12 @@ macro_rules! operations {
                     paths: Vec<PathThere>,
                     on_conflict: OnConflict,
                     verify: bool,
+                    leave_out: String,
                     folder: GivenPath,
                     into_home: IntoHome
                 ) -> Moving = blocking |app| {
-                    app.getting.get(&device, paths, on_conflict, verify, Some((folder.0, into_home)))?
+                    let how = HowToGet { on_conflict, verify, leave_out };
+                    app.getting.get(&device, paths, how, Some((folder.0, into_home)))?
                 };
                 /// Changes settings, all or none.
                 ChangeSettings change_settings(change: SettingsChange) -> SettingsInForce =

@@ -21,7 +21,7 @@ use super::lines::read_line;
 use super::outbox::{Outbox, write_lines};
 use super::protocol::{Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
 use super::shared::Shared;
-use crate::app::{Counted, Counting, HowToSend, Listener, Visit};
+use crate::app::{Counted, Counting, HowToGet, HowToSend, Listener, Visit};
 use crate::dto::AppEvent;
 
 /// Calls of one client under way at a time; what comes beyond waits in its socket.

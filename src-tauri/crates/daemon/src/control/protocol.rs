@@ -216,7 +216,7 @@ mod tests {
         r#"{"changeSettings":{"change":{"receiveFolder":"/home","intoHome":"dot_names"}}}"#,
         r#"{"addShare":{"folder":"/etc","name":"a","with":{"with":"all"},"allowHome":true}}"#,
         r#"{"shareChosen":{"chosen":1,"name":null,"with":{"with":"all"},"allowHome":true}}"#,
-        r#"{"getInto":{"device":"a","paths":[],"onConflict":"replace","verify":false,"folder":"/home","intoHome":"dot_names"}}"#,
+        r#"{"getInto":{"device":"a","paths":[],"onConflict":"replace","verify":false,"leaveOut":"","folder":"/home","intoHome":"dot_names"}}"#,
         r#"{"watch":{"id":"a"}}"#,
         r#""beWindow""#,
         r#"{"raise":{"paths":["/etc"],"view":null,"token":null}}"#,

@@ -27,6 +27,7 @@ use super::gets::{Entered, Entry, Requester};
 use super::listening::Listening;
 use super::wanted::Wanted;
 use crate::admission::{Origin, boot_ms};
+use crate::devices::reference::PathInShare;
 use crate::limits::{
     FULL_TIME_MAX, LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RENEWAL_TIME_MAX,
     SERVED_STALL_TIME_MAX,
@@ -185,7 +186,9 @@ fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option
     let folder = store.share(&get.share).ok()??.shared.folder;
     let path = |path: &GetPath| folder.join(OsString::from_vec(path.path.clone()));
     let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
-    let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
+    let first = get.paths.first().map(|first| PathInShare::new(get.share.clone(), first.path.clone(), false));
+    let in_share = first.and_then(Result::ok).as_ref().map(PathInShare::shown);
+    let record = Record { store, target: None, paths, in_share, resend: None, reget: None };
     let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record)).asked_for();
     transfer.known_peer(device.id, &device.name);
     Some(transfer)

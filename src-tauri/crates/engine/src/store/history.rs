@@ -99,7 +99,7 @@ pub(crate) struct Record {
     /// Whom it was to reach, and what that was called.
     pub(crate) target: Option<(Target, String)>,
     pub(crate) paths: Vec<PathBuf>,
-    /// The place in a drop box that it was sent into, as `SHARE/PATH`.
+    /// The drop box that it was sent into, or the first entry that was got, as `SHARE/PATH`.
     pub(crate) in_share: Option<PathText>,
     /// Of a send of which all paths are remembered.
     pub(crate) resend: Option<Resend>,

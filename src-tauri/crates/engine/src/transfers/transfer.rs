@@ -536,6 +536,11 @@ impl Transfer {
         record.is_some_and(|record| record.resend.is_some() || record.reget.is_some())
     }
 
+    /// The drop box that it is sent into, or the first entry that is got, as `SHARE/PATH`.
+    pub fn in_share(&self) -> Option<PathText> {
+        self.shared.record.as_ref()?.in_share.clone()
+    }
+
     /// Which way.
     pub fn direction(&self) -> Direction {
         self.shared.direction

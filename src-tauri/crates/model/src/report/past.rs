@@ -27,8 +27,8 @@ pub struct Past {
     /// What it was to reach: a device's name then, or an address. None for a copy, and where the
     /// other device started it.
     pub target: Option<Text>,
-    /// The drop box of the receiver that it was sent into, and the path in that, as `SHARE/PATH`.
-    /// None where it named no place.
+    /// A share and the path in that, as `SHARE/PATH`: the drop box of the receiver that it was sent
+    /// into, or the first entry that was got. None where it was sent into no drop box.
     pub in_share: Option<PathText>,
     /// The first top-level name.
     pub title: PathText,

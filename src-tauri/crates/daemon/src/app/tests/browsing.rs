@@ -3,7 +3,7 @@ use ringway_engine::GetRequest;
 use ringway_model::{Pattern, Selection, ShareName, SharedWith, TransferAction};
 
 use super::*;
-use crate::app::Visit;
+use crate::app::{HowToGet, Visit};
 use crate::dto::{ListingPage, PathThere};
 
 /// Two devices that are paired, the second of which shares a folder `runs`; and that one's id.
@@ -18,6 +18,10 @@ async fn met() -> (Machine, Machine, String) {
     far.app.shares.add(runs, "runs", &SharedWith::All, false).unwrap();
     let id = far.app.engine.this_device().id.to_string();
     (near, far, id)
+}
+
+fn keeping_both(verify: bool, leave_out: &str) -> HowToGet {
+    HowToGet { on_conflict: OnConflict::RenameTop, verify, leave_out: leave_out.to_owned() }
 }
 
 fn there(names: &[&str]) -> PathThere {
@@ -130,19 +134,22 @@ async fn a_device_that_has_gone_and_comes_back_is_browsed_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_got_is_a_transfer_that_can_be_got_again() {
     let (near, mut far, id) = met().await;
-    let moving = near.app.getting.get(&id, vec![there(&["night"])], OnConflict::RenameTop, true, None).unwrap();
+    let moving = near.app.getting.get(&id, vec![there(&["night"])], keeping_both(true, ""), None).unwrap();
     assert_eq!((moving.transfer.direction, moving.transfer.target.as_deref()), (Direction::Receiving, Some("far")));
+    assert_eq!(moving.transfer.in_share, Some("runs/night".into()));
     let served = far.event(|event| match event {
         AppEvent::TransferStarted { transfer } => Some(transfer),
         _ => None,
     });
     let served = served.await;
     assert_eq!((served.transfer.direction, served.transfer.target.as_deref()), (Direction::Sending, None));
+    assert_eq!(served.transfer.in_share, Some("runs/night".into()));
     let report = near.ended(&moving.transfer.id).await;
     assert_eq!((report.outcome, report.counts.files), (Outcome::Complete, 2));
     assert_eq!(std::fs::read(near.inbox().join("night/logs/one")).unwrap(), b"line");
     let past = near.app.history.page(&PastQuery::default()).unwrap().remove(0);
     assert_eq!(past.past.key().to_string(), moving.transfer.id, "the list and the history name it alike");
+    assert_eq!(past.past.in_share, Some("runs/night".into()));
     assert_eq!(past.status.actions, [TransferAction::OpenFolder, TransferAction::GetAgain, TransferAction::Remove]);
 
     std::fs::write(far.runs_folder().join("night/result"), "better").unwrap();
@@ -154,7 +161,23 @@ async fn what_is_got_is_a_transfer_that_can_be_got_again() {
     far.ended(&served.transfer.id).await;
     let past = far.app.history.page(&PastQuery::default()).unwrap().remove(0);
     assert_eq!((past.past.target, past.status.actions), (None, vec![TransferAction::Remove]));
+    assert_eq!(past.past.in_share, Some("runs/night".into()));
     assert_eq!(far.app.getting.again(&served.transfer.id).err(), Some(Fault::Gone));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_matches_a_pattern_is_not_got_nor_got_again() {
+    let (near, _far, id) = met().await;
+    let get =
+        |leave_out: &str| near.app.getting.get(&id, vec![there(&["night"])], keeping_both(false, leave_out), None);
+    let refused = get("logs/\na[b").err();
+    assert!(matches!(refused, Some(Fault::Invalid(ringway_model::Invalid::Pattern { .. }))), "{refused:?}");
+    let got = get("logs/\n").unwrap().transfer.id;
+    assert_eq!(near.ended(&got).await.outcome, Outcome::Complete);
+    let again = near.app.getting.again(&got).unwrap().transfer.id;
+    assert_eq!(near.ended(&again).await.outcome, Outcome::Complete);
+    let night = near.inbox().join("night");
+    assert!(night.join("result").exists() && !night.join("logs").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,7 +187,7 @@ async fn another_folder_is_taken_if_it_may_be_and_is_offered_again() {
     std::fs::create_dir(&folder).unwrap();
     let get = |folder: &Path| {
         let into = Some((folder.to_owned(), ringway_model::IntoHome::Refuse));
-        near.app.getting.get(&id, vec![there(&["night", "result"])], OnConflict::RenameTop, false, into)
+        near.app.getting.get(&id, vec![there(&["night", "result"])], keeping_both(false, ""), into)
     };
     let own = get(&near.folder.path().join("data")).err();
     assert!(matches!(own, Some(Fault::Invalid(_))), "{own:?}");

@@ -72,13 +72,28 @@ async fn what_cannot_be_copied_is_told_with_its_reason() {
 
     std::fs::remove_dir(&sets).unwrap();
     let chosen = machine.app.choices.keep(vec![source]).unwrap().unwrap();
-    match machine.app.copying.start(chosen.id, OnExisting::Replace, false) {
+    match machine.app.copying.start(chosen.id, OnExisting::Replace, false, "") {
         Err(Fault::Path { path, source, .. }) => assert_eq!((path.0, source.errno), (sets.clone(), Some(2))),
         _ => panic!("copies into a folder that has gone"),
     }
     assert!(!sets.exists(), "and does not make it instead");
-    let forgotten = machine.app.copying.start(u32::MAX, OnExisting::Replace, false);
+    let forgotten = machine.app.copying.start(u32::MAX, OnExisting::Replace, false, "");
     assert_eq!(forgotten.err(), Some(Fault::Gone));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_matches_a_pattern_is_not_copied_and_its_folder_brings_the_pattern_again() {
+    let machine = Machine::new("lab");
+    let (source, sets) = (machine.source(), machine.destination());
+    std::fs::write(source.join("one.tmp"), "x").unwrap();
+    let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap().unwrap();
+    let copy = |leave_out: &str| machine.app.copying.start(chosen.id, OnExisting::Replace, false, leave_out);
+    let refused = copy("a[b").err();
+    assert!(matches!(refused, Some(Fault::Invalid(ringway_model::Invalid::Pattern { .. }))), "{refused:?}");
+    let report = machine.ended(&copy("*.tmp\n").unwrap().transfer.id).await;
+    assert_eq!((report.outcome, report.counts.excluded), (Outcome::Complete, 1));
+    assert!(sets.join("set/below/file").exists() && !sets.join("set/one.tmp").exists());
+    assert_eq!(machine.app.choices.keep(vec![source]).unwrap().unwrap().leave_out, "*.tmp");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +102,7 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     let (source, sets) = (machine.source(), machine.destination());
     std::fs::write(source.join("large"), vec![7; 256 << 20]).unwrap();
     let chosen = machine.app.choices.keep(vec![source]).unwrap().unwrap();
-    let id = machine.app.copying.start(chosen.id, OnExisting::Replace, false).unwrap().transfer.id;
+    let id = machine.app.copying.start(chosen.id, OnExisting::Replace, false, "").unwrap().transfer.id;
     let copy = machine.app.transfers.find(&id).unwrap();
     while copy.pause().is_err() && copy.progress().stage != Stage::Ended {
         tokio::task::yield_now().await;

@@ -98,7 +98,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let mut ids = Vec::new();
     for _ in 0..200 {
         let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap().unwrap();
-        let id = machine.app.copying.start(chosen.id, OnExisting::Keep, false).unwrap().transfer.id;
+        let id = machine.app.copying.start(chosen.id, OnExisting::Keep, false, "").unwrap().transfer.id;
         // It may have been folded away by the time that it is asked for: then it has ended.
         if let Ok(transfer) = machine.app.transfers.find(&id) {
             transfer.wait().await;
