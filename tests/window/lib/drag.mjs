@@ -27,10 +27,14 @@ function xWindow(name) {
   return eventually(`a window called ${name}`, () => capture("xdotool", ["search", "--onlyvisible", "--name", `^${name}$`]).out.trim().split("\n")[0]);
 }
 
-/** The position of a window on the screen, and its size. */
+/**
+ * The position of a window's contents on the screen, and their size. xdotool counts the window
+ * manager's frame twice.
+ */
 export function geometry(id) {
-  const lines = capture("xdotool", ["getwindowgeometry", "--shell", String(id)]).out.matchAll(/^(\w+)=(-?\d+)$/gm);
-  return Object.fromEntries([...lines].map(([, key, value]) => [key.toLowerCase(), Number(value)]));
+  const { out } = capture("xwininfo", ["-id", String(id)]);
+  const number = (name) => Number(new RegExp(`${name}: +(-?\\d+)`).exec(out)?.[1]);
+  return { x: number("Absolute upper-left X"), y: number("Absolute upper-left Y"), width: number("Width"), height: number("Height") };
 }
 
 /**
