@@ -1493,7 +1493,10 @@ export type PageAnswers = {
 	removeWaiting: null,
 	/**  Where a copy of a choice would go; none if a folder must be picked first. */
 	copyFolder: CopyFolder | null,
-	/**  Copies a choice into that folder. */
+	/**
+	 *  Copies a choice into that folder, without what the patterns leave out: one a
+	 *  line, as in a .gitignore file.
+	 */
 	copy: Moving,
 	/**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 	cancel: null,
@@ -1592,7 +1595,10 @@ export type PageAnswers = {
 	readListing: ListingPage,
 	/**  Gives up what this client has listed, and leaves the device. */
 	stopBrowsing: null,
-	/**  Gets entries of a paired device, all of one share, into the receive folder. */
+	/**
+	 *  Gets entries of a paired device, all of one share, into the receive folder,
+	 *  without what the patterns leave out: one a line, as in a .gitignore file.
+	 */
 	get: Moving,
 	/**  Gets again what the transfer of that id got, into the same folder. */
 	getAgain: Moving,
@@ -1655,7 +1661,10 @@ export type PageCall =
 ({ copyFolder: {
 	chosen: number,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
-/**  Copies a choice into that folder. */
+/**
+ *  Copies a choice into that folder, without what the patterns leave out: one a
+ *  line, as in a .gitignore file.
+ */
 ({ copy: {
 	chosen: number,
 	existing: OnExisting,
@@ -1840,7 +1849,10 @@ export type PageCall =
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Gives up what this client has listed, and leaves the device. */
 "stopBrowsing" | 
-/**  Gets entries of a paired device, all of one share, into the receive folder. */
+/**
+ *  Gets entries of a paired device, all of one share, into the receive folder,
+ *  without what the patterns leave out: one a line, as in a .gitignore file.
+ */
 ({ get: {
 	device: string,
 	paths: PathThere[],
@@ -1935,8 +1947,8 @@ export type Past = {
 	 */
 	target: string | null,
 	/**
-	 *  The drop box of the receiver that it was sent into, and the path in that, as `SHARE/PATH`.
-	 *  None where it named no place.
+	 *  A share and the path in that, as `SHARE/PATH`: the drop box of the receiver that it was sent
+	 *  into, or the first entry that was got. None where it was sent into no drop box.
 	 */
 	in_share: PathText | null,
 	/**  The first top-level name. */
@@ -2533,6 +2545,10 @@ export type UnderWay = {
 	title: PathText,
 	/**  How many more top-level names there are. */
 	more_names: number,
+	/**
+	 *  A share and the path in that, as `SHARE/PATH`: the drop box of the receiver that it is sent
+	 *  into, or the first entry that is got. None where it is sent into no drop box.
+	 */
 	in_share: PathText | null,
 	/**  When it was started here, in seconds since 1970. */
 	started_at: number,
