@@ -232,6 +232,9 @@ export async function browsed(t, { env, language = "en" }, each) {
   await page.keys(KEYS.enter);
   // The size stands in the row's line as well, once it is stored.
   await page.wait('//*[@data-share = "photos"]//*[contains(@class, "drop")][contains(., "2")]');
+  // "Saved" stands there for a while.
+  const saved = `//*[@data-share = "photos"]//*[@role = "status"][normalize-space(.) = "${says["settings.saved"]}"]`;
+  await eventually("what was saved to be said no more", async () => !(await page.find(saved)));
   await each(page, "settings-share");
   return { page, says, base };
 }
