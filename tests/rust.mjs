@@ -33,7 +33,7 @@ const LONG = [
  * Tests of a program that run at once: on two processors more than libtest's two, because they
  * mostly wait. The long programs take a fifth to a half of a processor by two at once.
  */
-const TESTS_AT_ONCE = Math.max(6, availableParallelism());
+const TESTS_AT_ONCE = Math.max(4, availableParallelism());
 
 /**
  * Builds everything of the packages in `select` (by default Cargo's default ones), and returns a

@@ -378,7 +378,8 @@ mod tests {
     #[test]
     fn what_can_be_sent_again_says_how() {
         let in_share = Some("inbox/sub".into());
-        let sent = Past { direction: Direction::Sending, in_share, ..past(Outcome::Partial) };
+        let target = Some("laptop".into());
+        let sent = Past { direction: Direction::Sending, target, in_share, ..past(Outcome::Partial) };
         let taken = (0..11).map(|number| Pattern::Include(format!("p{number}").into()));
         let patterns = [Pattern::Exclude("*.o".into())].into_iter().chain(taken).collect();
         let selection = Selection { patterns, paths: None };
