@@ -49,9 +49,9 @@ const WINDOWS_AT_ONCE = 2;
 
 /**
  * How much suites beside each other may keep busy, for each processor that there is. Deadlines in
- * the tests hold at more than twice that.
+ * the tests hold at nearly twice that.
  */
-const BUSY_MAX = 1.35;
+const BUSY_MAX = 1.25;
 
 /**
  * A program or file of tests that takes this long is named among the slowest, of which this many

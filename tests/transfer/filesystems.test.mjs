@@ -143,7 +143,8 @@ mounting("after a power cut in a merge no large file has the right size and time
   const after = join(base, "after");
   mkdirSync(after);
   assert.ok(mount(after, "-o", "loop", cut), "the journal is replayed");
-  const there = existsSync(join(after, "tree")) ? readdirSync(join(after, "tree")) : [];
+  // One may have its final name only soon.
+  const there = existsSync(join(after, "tree")) ? readdirSync(join(after, "tree")).filter((name) => !name.startsWith(".ringway-")) : [];
   t.diagnostic(`${there.length} of ${merged()} files were there after the cut`);
   assert.ok(there.length > 0);
   for (const name of there) {

@@ -448,7 +448,7 @@ test("--again gets the last one, or one by its number, with its selection and op
   assert.deepEqual(await last(), before);
   const word = await near.run(["get", "--again", "far"]);
   assert.equal(word.status, EXIT.usage, word.said());
-  assert.match(word.said(), /--again takes the number of an earlier transfer, as `ringway inbox` lists them/);
+  assert.match(word.said(), /--again takes the number of an earlier get, as `ringway inbox` lists them.* ringway get DEVICE:SHARE/);
   // A list is not remembered, and no other get takes its place.
   const list = join(base, "list");
   writeFileSync(list, "a\n");

@@ -93,7 +93,7 @@ test("a past transfer is sent again by its number, from any folder and to the sa
   }
   const word = await near.run(["send", "--again", "lab"]);
   assert.equal(word.status, EXIT.usage, word.said());
-  assert.match(word.said(), /--again takes the number of an earlier transfer, as `ringway inbox --sent` lists them.* ringway send FOLDER DEVICE/);
+  assert.match(word.said(), /--again takes the number of an earlier send, as `ringway inbox --sent` lists them.* ringway send FOLDER DEVICE/);
   // Without a number it is the last one. What was received is none.
   const elsewhere = join(source, "other");
   writeFileSync(elsewhere, "other");

@@ -3,9 +3,15 @@
 /** Followed by a test with that title, in that file. */
 export const ELSEWHERE = [
   {
+    keys: ["as `ringway inbox --sent` lists them, or nothing for the last one. To name a device, name what is sent as well: ringway send FOLDER DEVICE"],
+    file: "tests/transfer/inbox.test.mjs",
+    test: "a past transfer is sent again by its number, from any folder and to the same device",
+  },
+  {
     keys: [
       "advised::get_again(past.number)",
       "`ringway inbox` lists what was received, and `ringway inbox show NUMBER` says how to get it again.",
+      "as `ringway inbox` lists them, or nothing for the last one. To name a device, name what is got as well: ringway get DEVICE:SHARE/PATH",
     ],
     file: "tests/transfer/get.test.mjs",
     test: "--again gets the last one, or one by its number, with its selection and options, into its folder",

@@ -358,7 +358,7 @@ pub(crate) struct SendArgs {
         long,
         value_name = "NUMBER",
         num_args = 0..=1,
-        value_parser = past_number("ringway inbox --sent", "ringway send FOLDER DEVICE"),
+        value_parser = past_number(SEND_AGAIN),
         conflicts_with_all = ["words", "nearby"],
     )]
     pub(crate) again: Option<Option<u64>>,
@@ -387,16 +387,12 @@ pub(crate) struct SendArgs {
     pub(crate) reporting: ReportingArgs,
 }
 
-/// Reads the number of a past transfer, as `listed` lists them. A device is named with what is
-/// moved, as in `example`.
-fn past_number(listed: &'static str, example: &'static str) -> impl Fn(&str) -> Result<u64, String> + Clone {
-    move |typed| {
-        typed.parse().map_err(|_| {
-            format!(
-                "--again takes the number of an earlier transfer, as `{listed}` lists them, or nothing for the last one. To name a device, name what is moved as well: {example}"
-            )
-        })
-    }
+/// Why --again of `send` takes no other word.
+const SEND_AGAIN: &str = "--again takes the number of an earlier send, as `ringway inbox --sent` lists them, or nothing for the last one. To name a device, name what is sent as well: ringway send FOLDER DEVICE";
+
+/// Reads the number of a past transfer; `why` says what else there is to write.
+fn past_number(why: &'static str) -> impl Fn(&str) -> Result<u64, &'static str> + Clone {
+    move |typed| typed.parse().map_err(|_| why)
 }
 
 impl SendArgs {

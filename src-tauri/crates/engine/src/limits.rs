@@ -115,6 +115,10 @@ pub const GETS_ENDED_MAX: usize = 256;
 /// space than [`SCARCE_BYTES`]: what plainly does not fit is then refused before its first byte.
 pub const COUNTED_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// Entries whose size says nothing of all: a first count that is shorter is waited for further. A
+/// tenth of a second counts some ten thousand.
+pub const COUNTED_ENTRIES_MIN: u64 = 1_000;
+
 /// See [`COUNTED_TIME_MAX`].
 pub const SCARCE_BYTES: u64 = 16_000_000_000;
 

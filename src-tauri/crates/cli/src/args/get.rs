@@ -31,6 +31,9 @@ Success is said only after everything was written, renamed and synchronised to t
 
 The events of --json are listed in the manual: `ringway man`.";
 
+/// Why --again of `get` takes no other word.
+const GET_AGAIN: &str = "--again takes the number of an earlier get, as `ringway inbox` lists them, or nothing for the last one. To name a device, name what is got as well: ringway get DEVICE:SHARE/PATH";
+
 /// `ringway get`.
 #[derive(Debug, Args)]
 pub(crate) struct GetArgs {
@@ -48,7 +51,7 @@ pub(crate) struct GetArgs {
         long,
         value_name = "NUMBER",
         num_args = 0..=1,
-        value_parser = past_number("ringway inbox", "ringway get DEVICE:SHARE/PATH"),
+        value_parser = past_number(GET_AGAIN),
         conflicts_with_all = ["words", "on_conflict", "owner", "numeric_ids", "setuid", "acls", "modes", "allow_home", "dot_names"],
     )]
     pub(crate) again: Option<Option<u64>>,

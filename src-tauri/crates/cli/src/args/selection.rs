@@ -201,7 +201,7 @@ impl SelectionArgs {
         Filter::new(&Selection { patterns: remembered.clone(), paths: None }).map_err(|fault| {
             let what = words::error(&fault).what;
             Refusal::usage(format!("It was moved with a pattern that is refused by now. {what}"))
-                .advise("Name anew what to move, with patterns that match: `x` or `/x` instead of `./x`.")
+                .advise("Name anew what to move, with patterns that have no ./ in front.")
         })?;
         let mut patterns = remembered;
         for given in &self.given {

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep_until};
 use super::asking::Questions;
 use super::receive::confinement;
 use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
-use crate::limits::{ANSWER_TIME_MAX, COUNTED_TIME_MAX, RETRY_MAX, SCARCE_BYTES, STALL_TIME_MIN};
+use crate::limits::{ANSWER_TIME_MAX, COUNTED_ENTRIES_MIN, COUNTED_TIME_MAX, RETRY_MAX, SCARCE_BYTES, STALL_TIME_MIN};
 use crate::local::own_folders;
 use crate::send::attempts::{Attempt, First, Paired, forgotten, try_all};
 use crate::send::goodbye;
@@ -246,16 +246,18 @@ impl Getting<'_> {
     }
 
     /// Waits for the size of what is offered while it may not fit: then nothing of it comes. The
-    /// first word, of what was counted in a tenth of a second, tells of most that it will fit. What
-    /// is found later to be too much ends the session ([`Taking::session`]).
+    /// first word, of what was counted in a tenth of a second, tells of most that it will fit,
+    /// unless the other end counts slowly. What is found later to be too much ends the session
+    /// ([`Taking::session`]).
     async fn counted(&self, session: &mut ringway_link::session::Session, mut offer: Offer) -> Result<Offer, Fault> {
         let free = free_space::look(&self.request.destination).filter(|free| free.is_exact);
         let Some(free) = free.map(|free| free.free_bytes).filter(|free| *free < SCARCE_BYTES) else {
             return Ok(offer);
         };
         let until = Instant::now() + COUNTED_TIME_MAX;
-        let is_open =
-            |so_far: &Totals| !so_far.complete && (so_far.bytes == 0 || (free / 10..=free).contains(&so_far.bytes));
+        let is_open = |so_far: &Totals| {
+            !so_far.complete && (so_far.entries < COUNTED_ENTRIES_MIN || (free / 10..=free).contains(&so_far.bytes))
+        };
         while !self.transfer.figures().has_begun() && is_open(&offer.so_far) {
             tokio::select! {
                 event = session.next() => match event? {
