@@ -139,11 +139,11 @@ test("a receiver that is killed and started again is found by its sender", async
 });
 
 test("a sender that is stopped counts what it has sent", async (t) => {
-  const { sending, network } = await underWay(t, "--hold-after");
+  const { sending, receiving, network } = await underWay(t, "--hold-after");
   const { bytes_moved: least } = await sending.event(({ bytes_moved: moved }) => moved > 1_000_000);
   sending.kill("SIGINT");
   network.tell("go on");
-  await sending.exit();
+  for (const end of [sending, receiving]) await end.exit();
   const { outcome, error, moved } = finished(sending);
   assert.deepEqual([outcome, error.code], ["failed", "cancelled"], sending.said());
   assert.ok(moved >= least && moved <= MIDWAY_BYTES, `${moved} bytes, of which ${least} were told before`);
