@@ -61,7 +61,7 @@ driven("a text that is dropped or pasted waits with its first line, and is sent 
   const page = await openWindow(t, near);
   const place = await placeWindow(page, 1000, 760);
   const heading = await middleOf(page, place, "main h1");
-  await dragTextOnto(t, "dropped\nmore", heading, () => page.wait(showing("Drop to send as a note")));
+  await dragTextOnto(t, "dropped\nmore", heading, () => page.wait(showing("Drop to keep the text as a note")));
   await page.wait(showing("dropped …"));
   await keepPicture(page, "send-note");
   await page.click("//button[@aria-label = 'Remove the note']");
