@@ -1,6 +1,5 @@
 // Cargo's test programs, each with its own limit, which `cargo test` as a whole does not set.
 import { spawnSync } from "node:child_process";
-import { availableParallelism } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import { APART, canBeApart } from "./setup/apart.mjs";
 import { TARGET, WORKSPACE } from "./setup/build.mjs";
@@ -28,12 +27,6 @@ const LONG = [
   "crates/bench/src/lib.rs",
   "crates/tree/tests/simulation/main.rs",
 ];
-
-/**
- * Tests of a program that run at once: on two processors more than libtest's two, because they
- * mostly wait. The long programs take a fifth to a half of a processor by two at once.
- */
-const TESTS_AT_ONCE = Math.max(4, availableParallelism());
 
 /**
  * Builds everything of the packages in `select` (by default Cargo's default ones), and returns a
@@ -66,7 +59,7 @@ export function rustSteps(select, { quick = false } = {}) {
     command: wrapper ?? path,
     args: wrapper ? [...before, path, "--show-output"] : ["--show-output"],
     // As in `cargo test`: the package's folder, and the variables of its build.
-    options: { cwd: folder, env: { RUST_TEST_THREADS: String(TESTS_AT_ONCE), ...env } },
+    options: { cwd: folder, env },
     limitMs: PROGRAM_HANGS_AFTER_MS,
   }));
   if (!quick && programs.some(({ hasDocs }) => hasDocs)) {

@@ -33,7 +33,6 @@ pub(crate) struct Listing {
     shared: Arc<Shared>,
     all: Arc<Listings>,
     from: DeviceId,
-    names: Arc<OfferedNames>,
     /// Threads that compare are confined to the folder.
     confines: bool,
     state: Mutex<State>,
@@ -47,6 +46,8 @@ struct State {
     held: usize,
     /// No page follows.
     end: Option<ListingEnd>,
+    /// What is offered, until it is answered: it may be long.
+    names: Option<Arc<OfferedNames>>,
     folder: Option<PathBuf>,
     /// It would update folders that got a number.
     updates: bool,
@@ -73,9 +74,8 @@ impl Listing {
             shared: Arc::clone(shared),
             all: Arc::clone(all),
             from,
-            names: Arc::clone(names),
             confines,
-            state: Mutex::default(),
+            state: Mutex::new(State { names: Some(Arc::clone(names)), ..State::default() }),
             changed: Condvar::new(),
             compared: Notify::new(),
         })
@@ -163,7 +163,7 @@ impl Listing {
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         state.is_over = true;
-        state.pages = Vec::new();
+        (state.pages, state.names) = (Vec::new(), None);
         self.all.held.fetch_sub(std::mem::take(&mut state.held), Ordering::Relaxed);
         drop(state);
         self.changed.notify_all();
@@ -238,10 +238,12 @@ impl Listing {
         if state.number != number || !state.updates {
             return Vec::new();
         }
+        let names = state.names.clone();
         drop(state);
+        let Some(names) = names else { return Vec::new() };
         let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
         let mut found = self.shared.store.numbered_in(self.from, &folder).unwrap_or_default();
-        found.retain(|(top, _)| self.names.has(top));
+        found.retain(|(top, _)| names.has(top));
         found
     }
 
