@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -33,6 +33,8 @@ pub(crate) struct Listing {
     shared: Arc<Shared>,
     all: Arc<Listings>,
     from: DeviceId,
+    /// What is offered. It may be long, and goes once the offer is answered.
+    names: Weak<OfferedNames>,
     /// Threads that compare are confined to the folder.
     confines: bool,
     state: Mutex<State>,
@@ -46,8 +48,6 @@ struct State {
     held: usize,
     /// No page follows.
     end: Option<ListingEnd>,
-    /// What is offered, until it is answered: it may be long.
-    names: Option<Arc<OfferedNames>>,
     folder: Option<PathBuf>,
     /// It would update folders that got a number.
     updates: bool,
@@ -74,8 +74,9 @@ impl Listing {
             shared: Arc::clone(shared),
             all: Arc::clone(all),
             from,
+            names: Arc::downgrade(names),
             confines,
-            state: Mutex::new(State { names: Some(Arc::clone(names)), ..State::default() }),
+            state: Mutex::default(),
             changed: Condvar::new(),
             compared: Notify::new(),
         })
@@ -163,7 +164,7 @@ impl Listing {
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         state.is_over = true;
-        (state.pages, state.names) = (Vec::new(), None);
+        state.pages = Vec::new();
         self.all.held.fetch_sub(std::mem::take(&mut state.held), Ordering::Relaxed);
         drop(state);
         self.changed.notify_all();
@@ -238,9 +239,8 @@ impl Listing {
         if state.number != number || !state.updates {
             return Vec::new();
         }
-        let names = state.names.clone();
         drop(state);
-        let Some(names) = names else { return Vec::new() };
+        let Some(names) = self.names.upgrade() else { return Vec::new() };
         let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
         let mut found = self.shared.store.numbered_in(self.from, &folder).unwrap_or_default();
         found.retain(|(top, _)| names.has(top));
