@@ -31,8 +31,8 @@ export function folder(t, parent = tmpdir()) {
   const path = mkdtempSync(join(parent, "ringway-test-"));
   t.after(() => {
     capture("chmod", ["-R", "u+rwX", path]);
-    // A program that was not waited for may still write into it. What a test does at its end is
-    // done no further once a part of that has failed, and a program that is left runs on for ever.
+    // A program may still write into it. If this fails, node skips the test's other hooks, and a
+    // program that one of them would have ended runs for ever.
     rmSync(path, { recursive: true, force: true, maxRetries: 20 });
   });
   return path;

@@ -115,8 +115,8 @@ pub const GETS_ENDED_MAX: usize = 256;
 /// space than [`SCARCE_BYTES`]: what plainly does not fit is then refused before its first byte.
 pub const COUNTED_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Entries whose size says nothing of all: a first count that is shorter is waited for further. A
-/// tenth of a second counts some ten thousand.
+/// With fewer entries than this, a first count says too little about the total size, and the
+/// requester waits for more. A tenth of a second is enough to count some ten thousand.
 pub const COUNTED_ENTRIES_MIN: u64 = 1_000;
 
 /// See [`COUNTED_TIME_MAX`].
