@@ -1,7 +1,7 @@
 // Receiving into a FUSE filesystem, such as ntfs-3g for USB disks. There, and on NFS, a file that
 // is removed while open keeps a hidden name until it is closed.
 import assert from "node:assert/strict";
-import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, differences, eventually, receiver, sender, strangers } from "./harness.mjs";
@@ -57,8 +57,8 @@ mounting("a staging folder that cannot be removed after everything arrived is a 
   const sending = sender(t, near, sent, receiving.target, { args: ["--limit", "40M", "--compress", "off"] });
   const staging = () => readdirSync(inbox).find((name) => name.startsWith(".ringway-"));
   const held = await eventually("the staging folder", () => {
-    const name = staging();
-    return name && openSync(join(inbox, name, "begun"), "r");
+    const begun = join(inbox, staging() ?? "", "begun");
+    return existsSync(begun) && openSync(begun, "r");
   });
   let isHeld = true;
   const letGo = () => {

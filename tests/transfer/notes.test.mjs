@@ -150,7 +150,8 @@ test("a receiver that is quiet prints nothing of a note, and keeps it", async (t
   await receiving.kill();
   const quiet = far.start(["recv", inbox, "--listen", receiving.target, "--quiet", "--once"]);
   t.after(() => quiet.kill());
-  assert.equal((await note(near, "second", receiving.target, { code: null, args: ["--retry", "60s"] })).status, EXIT.all);
+  // It does not say when it listens; until then it is refused.
+  await eventually("the note", async () => (await note(near, "second", receiving.target, { code: null })).status === EXIT.all);
   assert.equal(await quiet.exit(), EXIT.all, quiet.said());
   assert.ok(!quiet.stdout.includes("second") && !quiet.stderr.includes("second"), quiet.said());
   assert.deepEqual((await asked(far, ["notes"])).map(({ first_line: line }) => line), ["second", "first"]);
