@@ -18,7 +18,8 @@ test("a menu opens, moves and chooses by keyboard, and hands the keyboard back",
   const trigger = screen.getByRole("button", { name: "Actions for lab-ws" });
   trigger.focus();
   await user.keyboard("{Enter}");
-  expect(await screen.findByRole("menuitem", { name: "Rename" })).toBeVisible();
+  const first = await screen.findByRole("menuitem", { name: "Rename" });
+  await waitFor(() => expect(first).toHaveFocus());
   await user.keyboard("{Enter}");
   expect(onchosen).toHaveBeenCalledWith("rename");
   await waitFor(() => expect(trigger).toHaveFocus());
