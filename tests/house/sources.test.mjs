@@ -109,6 +109,7 @@ function isPastTheDisk(line) {
 /** Modules that do, each with the reason. What they change, no simulated kill can interrupt. */
 const PAST_THE_DISK = {
   "destination.rs": "makes the folder that a person named, before there is a receiver",
+  "landings/log.rs": "reads a log",
   "lane/links/copies.rs": "reads what it copies",
   "protected/homes.rs": "looks for the homes of this machine",
   "protected/own_folders.rs": "looks for the folders of this program",

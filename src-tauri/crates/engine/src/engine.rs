@@ -39,7 +39,7 @@ use crate::receiving::receive::{self, Receiver};
 use crate::send;
 use crate::shared::{self, Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, is_remembered};
-use crate::store::{self, look_alike, targets};
+use crate::store::{self, landed, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
 use crate::transfers::transfer::Transfer;
@@ -410,7 +410,8 @@ impl Engine {
     /// # Errors
     /// [`Fault::Path`]: it cannot be removed, or not all of it.
     pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Fault> {
-        ringway_tree::receive::discard(&left.folder, &left.id)
+        let recall = landed::recall(&self.shared.store, &left.folder, |add| add());
+        ringway_tree::receive::discard(&left.folder, &left.id, recall.as_ref())
     }
 
     /// Whether offers may land in a folder, which need not be there yet.

@@ -3,6 +3,7 @@
 mod answered;
 mod begun;
 pub mod history;
+pub(crate) mod landed;
 pub(crate) mod look_alike;
 mod mounted;
 mod notes;
@@ -237,11 +238,7 @@ impl Store {
                     params![id.0, path, brought.encode()],
                 )?;
             }
-            transaction.execute(
-                "DELETE FROM brought WHERE device = ?1 AND number <= (
-                    SELECT number FROM brought WHERE device = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
-                params![id.0, BROUGHT_NAMES_MAX as i64],
-            )?;
+            forget_oldest(&transaction, id)?;
             transaction.commit()
         })
     }
@@ -287,6 +284,18 @@ impl Store {
         }
         work(&opened.connection).map_err(|error| failed(&self.path, &error))
     }
+}
+
+/// Forgets of what a device brought what is beyond the limit.
+fn forget_oldest(transaction: &Transaction<'_>, id: DeviceId) -> rusqlite::Result<()> {
+    let params = params![id.0, BROUGHT_NAMES_MAX as i64];
+    transaction
+        .execute(
+            "DELETE FROM brought WHERE device = ?1 AND number <= (
+                SELECT number FROM brought WHERE device = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+            params,
+        )
+        .map(drop)
 }
 
 /// Nothing of what a device brought may be replaced any more. Under which names it brought it is
@@ -338,6 +347,7 @@ fn open(path: &Path) -> Result<Opened, Fault> {
         connection.execute_batch(reached::SCHEMA)?;
         connection.execute_batch(answered::SCHEMA)?;
         connection.execute_batch(begun::SCHEMA)?;
+        connection.execute_batch(landed::SCHEMA)?;
         connection.execute_batch(mounted::SCHEMA)?;
         connection.execute_batch(notes::SCHEMA)?;
         connection.execute_batch(offer_folders::SCHEMA)?;

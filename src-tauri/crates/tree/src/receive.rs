@@ -12,6 +12,7 @@ mod durability;
 mod failures;
 mod finish;
 mod flags;
+mod landings;
 mod lane;
 mod links;
 mod manner;
@@ -45,6 +46,7 @@ use deferred::Deferred;
 use digests::Proof;
 use finish::Finisher;
 use flags::Flags;
+use landings::log::LandingLog;
 use lane::Worker;
 use lane::large_files::Accounts;
 use merge::attributes::AttributePolicy;
@@ -62,6 +64,7 @@ pub use allowance::{Allowance, covered_by};
 pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
+pub use landings::log::{AddLanded, Recall, Recalled, SealKey, Whose};
 pub use options::{Announce, Answers, Asked, AttemptKey, BroughtBefore, DestinationOptions};
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
@@ -196,11 +199,13 @@ impl Incoming {
             root: Arc::clone(&root),
             quota: Arc::clone(&quota),
         };
+        let log = options.whose.zip(root.recall.as_ref());
+        let log = log.map(|(whose, recall)| LandingLog::new(&staging.dir, mark, whose, recall));
         let policy = MergePolicy {
             on_conflict: options.on_conflict,
             doubts_files: proof.is_some() || staging.kept.is_suspect(),
             attributes,
-            top: TopNames::new(Arc::clone(&root), options.on_conflict, options.brought_before, options.announce),
+            top: TopNames::new(Arc::clone(&root), options.on_conflict, options.brought_before, options.announce, log),
         };
         Ok(Arc::new(Self {
             sender: Sender { offered: options.offered, asked: options.asked, answers: options.answers, lists },
@@ -328,9 +333,9 @@ impl Incoming {
         let is_suspect = self.staging.is_suspect();
         self.close_files();
         if is_suspect && self.staging.is_found_again {
-            return staging::leave_suspect(&self.root.dir, &self.staging.dir);
+            return staging::leave_suspect(self.root.recalling(), &self.staging.dir);
         }
-        removal::remove_staging(&self.root.dir, &self.staging.name)
+        removal::remove_staging(self.root.recalling(), &self.staging.name)
     }
 
     /// The same, but whole files in the staging folder, and what has come of large ones, stay there
@@ -376,6 +381,7 @@ impl Incoming {
     /// it.
     fn close_files(&self) {
         self.staging.journal.close();
+        self.policy.top.close_landings();
         self.deferred.close();
         if let Some(proof) = &self.proof {
             drop(proof.take());

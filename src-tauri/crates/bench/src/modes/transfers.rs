@@ -47,6 +47,8 @@ pub(crate) fn run(
         widen_modes: false,
         brought_before: Box::new(|_| None),
         announce: None,
+        whose: None,
+        recall: None,
         attempt: AttemptKey::new(&transfer, &OfferedNames::default()),
         from: String::new(),
         names: Vec::new(),

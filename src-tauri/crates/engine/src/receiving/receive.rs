@@ -44,6 +44,7 @@ use crate::receiving::event::ReceiverEvent;
 use crate::receiving::queue::Queue;
 use crate::receiving::shares::Shares;
 use crate::shared::Shared;
+use crate::store::{Store, landed};
 use crate::transfers::options::ReceiveOptions;
 
 pub use super::event::IncomingOffer;
@@ -86,7 +87,7 @@ pub(crate) async fn listen(
     let local_address = listener.local_addr().map_err(failed)?;
     // Now: what writes files later is confined, and cannot see what is open.
     ForReceiving::here();
-    close_what_crashed_left_open(note_places(&shared, &options));
+    close_what_crashed_left_open(Arc::clone(&shared.store), note_places(&shared, &options));
     let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
     let listening = Arc::new(Listening {
         shared,
@@ -150,10 +151,13 @@ fn note_places(shared: &Shared, options: &ReceiveOptions) -> Vec<PathBuf> {
     folders
 }
 
-/// Gives read-only folders their mode back that a receiver was changing when it crashed. On a
-/// thread of its own, for a folder may be on a server that does not answer.
-fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
-    let close = move || folders.iter().for_each(|folder| restore_all(folder));
+/// Gives read-only folders their mode back that a receiver was changing when it crashed, and has
+/// the store know what it had put there. On a thread of its own, for a folder may be on a server
+/// that does not answer.
+fn close_what_crashed_left_open(store: Arc<Store>, folders: Vec<PathBuf>) {
+    let close = move || {
+        folders.iter().for_each(|folder| restore_all(folder, landed::recall(&store, folder, |add| add()).as_ref()))
+    };
     // Without a thread the next transfer does it.
     drop(std::thread::Builder::new().name("ringway-close".into()).spawn(close));
 }

@@ -5,10 +5,8 @@ mod job;
 mod outside;
 mod silence;
 
-use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +32,7 @@ use crate::receiving::renewals::Renewed;
 use crate::send::lanes::Admitted;
 use crate::shared::{DropPlace, Shared};
 use crate::store::PairingNumber;
+use crate::store::landed::{self, received_key};
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::{Arrived, Transfer};
 use job::{Job, on_its_own};
@@ -405,8 +404,8 @@ impl Taking {
             }
         };
         let announce = {
-            let (shared, destination, paired) =
-                (Arc::clone(&self.site.shared), destination.clone(), (from, self.pairing));
+            let (shared, destination, paired, outside) =
+                (Arc::clone(&self.site.shared), destination.clone(), (from, self.pairing), outside.clone());
             move |folders: Vec<(Vec<u8>, Brought)>| {
                 let keyed = |(top, brought): (Vec<u8>, _)| (received_key(&destination, &top), brought);
                 let (shared, folders) = (Arc::clone(&shared), folders.into_iter().map(keyed).collect::<Vec<_>>());
@@ -426,6 +425,8 @@ impl Taking {
             widen_modes: self.options.widen_modes,
             brought_before: Box::new(brought_before),
             announce: Some(Box::new(announce)),
+            whose: Some(self.pairing.whose(from)),
+            recall: None,
             attempt: AttemptKey::new(&from.0, &self.names),
             from: name.0,
             names: offer.names.clone(),
@@ -445,8 +446,14 @@ impl Taking {
         let begin = move || {
             // Without it, what a receiver leaves that is killed is found by who names the folder.
             let _ = std::path::absolute(&options.destination).map(|folder| shared.store.note_begun(&folder));
-            let options =
-                DestinationOptions { own: own_folders::make(&shared.paths)?, homes: Homes::known(), ..options };
+            // The thread is confined by then.
+            let outside = move |add| outside.run(add).unwrap_or(false);
+            let options = DestinationOptions {
+                own: own_folders::make(&shared.paths)?,
+                homes: Homes::known(),
+                recall: landed::recall(&shared.store, &options.destination, outside).map(Arc::new),
+                ..options
+            };
             match folder {
                 Some(folder) => Incoming::begin_in(folder.into(), options, confined),
                 None if confined => Incoming::begin_confined(options),
@@ -496,10 +503,4 @@ impl Taking {
         });
         asked.await.expect("asking for room does not panic")
     }
-}
-
-/// How the store knows a top-level path: absolute, as bytes.
-fn received_key(destination: &Path, top: &[u8]) -> Vec<u8> {
-    let absolute = std::fs::canonicalize(destination).unwrap_or_else(|_| destination.into());
-    absolute.join(OsString::from_vec(top.to_vec())).into_os_string().into_vec()
 }

@@ -1,6 +1,7 @@
 //! How often each device was forgotten: what a program remembers of a device counts only while that
 //! number stays, whichever program forgets it.
 use ringway_model::{DeviceId, Fault};
+use ringway_tree::receive::Whose;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Store;
@@ -26,6 +27,15 @@ pub(crate) struct PairingNumber(i64);
 impl PairingNumber {
     #[cfg(test)]
     pub(crate) const FIRST: Self = Self(0);
+
+    /// As landing logs have it.
+    pub(crate) fn whose(self, device: DeviceId) -> Whose {
+        Whose { device, pairing: self.0 }
+    }
+
+    pub(super) fn of(whose: Whose) -> Self {
+        Self(whose.pairing)
+    }
 }
 
 impl Store {

@@ -293,6 +293,8 @@ async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
         widen_modes: false,
         brought_before: Box::new(|_| None),
         announce: None,
+        whose: None,
+        recall: None,
         attempt: AttemptKey::new(b"", &OfferedNames::default()),
         from: String::new(),
         names: Vec::new(),

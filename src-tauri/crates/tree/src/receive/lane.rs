@@ -195,6 +195,8 @@ impl<'i> Worker<'i> {
                 filling.discard();
             }
         }
+        // Links, too.
+        self.incoming.policy.top.save_landings();
         worked
     }
 

@@ -10,6 +10,7 @@ use ringway_wire::control::Wanted;
 use super::OWNERS_LOOKED_AT_MAX;
 use super::allowance::Allowance;
 use super::destination::Expected;
+use super::landings::log::{Recall, Whose};
 use super::protected::homes::Homes;
 use super::protected::own_folders::OwnFolders;
 use super::received_before::Brought;
@@ -58,6 +59,10 @@ pub struct DestinationOptions {
     pub brought_before: BroughtBefore,
     /// None where nothing is remembered.
     pub announce: Option<Announce>,
+    /// Whose files land; none where nothing is remembered.
+    pub whose: Option<Whose>,
+    /// What takes up what receivers that were killed have left.
+    pub recall: Option<Arc<Recall>>,
     /// What an attempt at the same transfer has in common with another one: who sends what.
     pub attempt: AttemptKey,
     /// What its sender is called, for who asks what was left behind.

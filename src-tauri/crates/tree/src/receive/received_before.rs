@@ -8,7 +8,6 @@
 //! (ctime) of what is renamed, but not of what is in it. In a folder that others see, the owner may
 //! save a file at any moment, so each file that lands there is remembered by its inode and its
 //! change time.
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::AsFd;
 
@@ -109,6 +108,42 @@ impl Identity {
             Birth::Mark(mark(&fd?)?)
         };
         Some(Self { fsid, ino: at.stx_ino, birth })
+    }
+}
+
+impl Identity {
+    pub(in crate::receive) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.fsid.to_le_bytes());
+        out.extend_from_slice(&self.ino.to_le_bytes());
+        match self.birth {
+            Birth::Time { secs, nanos } => {
+                out.push(0);
+                out.extend_from_slice(&secs.to_le_bytes());
+                out.extend_from_slice(&u64::from(nanos).to_le_bytes());
+            }
+            Birth::Mark(mark) => {
+                out.push(1);
+                out.extend_from_slice(&mark);
+            }
+        }
+    }
+
+    /// And what is behind it.
+    pub(in crate::receive) fn decode(record: &[u8]) -> Option<(Self, &[u8])> {
+        let (fsid, rest) = record.split_first_chunk::<8>()?;
+        let (ino, rest) = rest.split_first_chunk::<8>()?;
+        let (kind, rest) = rest.split_first()?;
+        let (birth, rest) = rest.split_first_chunk::<MARK_LEN>()?;
+        let birth = match kind {
+            0 => {
+                let (secs, nanos) = birth.split_first_chunk::<8>()?;
+                let nanos = u64::from_le_bytes(nanos.try_into().ok()?);
+                Birth::Time { secs: i64::from_le_bytes(*secs), nanos: u32::try_from(nanos).ok()? }
+            }
+            1 => Birth::Mark(*birth),
+            _ => return None,
+        };
+        Some((Self { fsid: u64::from_le_bytes(*fsid), ino: u64::from_le_bytes(*ino), birth }, rest))
     }
 }
 
@@ -219,13 +254,19 @@ impl Brought {
         self.folders = folders;
     }
 
-    /// Takes over what a transfer has done in a folder that others see.
-    pub(in crate::receive) fn update(&mut self, landed: Landings) {
-        let Landings { files, mut gone, .. } = landed;
+    /// Takes over what a transfer has done in a folder that others see: forgets what has `gone`,
+    /// and remembers `files`, by inode and change time.
+    pub(in crate::receive) fn update(
+        &mut self,
+        files: impl IntoIterator<Item = (u64, i64)>,
+        mut gone: Vec<(u64, i64)>,
+    ) {
         gone.sort_unstable();
         self.files.retain(|file| gone.binary_search(file).is_err());
-        let room = FILES_MAX.saturating_sub(self.files.len());
-        self.files.extend(files.into_iter().map(|((_, ino), ctime)| (ino, ctime)).take(room));
+        let known = self.files.len();
+        let new = files.into_iter().filter(|file| self.files[..known].binary_search(file).is_err());
+        let new: Vec<_> = new.take(FILES_MAX.saturating_sub(known)).collect();
+        self.files.extend(new);
         self.files.sort_unstable();
         self.files.dedup();
     }
@@ -263,7 +304,6 @@ impl Brought {
 
     /// For the store.
     pub fn encode(&self) -> Vec<u8> {
-        let Identity { fsid, ino, birth } = self.identity;
         let numbered = self.numbered.as_deref().unwrap_or_default();
         let mut out =
             Vec::with_capacity(65 + numbered.len() + FOLDER_LEN * self.folders.len() + FILE_LEN * self.files.len());
@@ -272,19 +312,7 @@ impl Brought {
             out.extend_from_slice(numbered);
         }
         out.push(VERSION);
-        out.extend_from_slice(&fsid.to_le_bytes());
-        out.extend_from_slice(&ino.to_le_bytes());
-        match birth {
-            Birth::Time { secs, nanos } => {
-                out.push(0);
-                out.extend_from_slice(&secs.to_le_bytes());
-                out.extend_from_slice(&u64::from(nanos).to_le_bytes());
-            }
-            Birth::Mark(mark) => {
-                out.push(1);
-                out.extend_from_slice(&mark);
-            }
-        }
+        self.identity.encode(&mut out);
         out.push(u8::from(self.filled.is_some()));
         if let Some(Filled { born_from, from, to }) = self.filled {
             [born_from, from, to].iter().for_each(|time| out.extend_from_slice(&time.to_le_bytes()));
@@ -311,19 +339,7 @@ impl Brought {
         if *version != VERSION {
             return None;
         }
-        let (fsid, rest) = rest.split_first_chunk::<8>()?;
-        let (ino, rest) = rest.split_first_chunk::<8>()?;
-        let (kind, rest) = rest.split_first()?;
-        let (birth, rest) = rest.split_first_chunk::<MARK_LEN>()?;
-        let birth = match kind {
-            0 => {
-                let (secs, nanos) = birth.split_first_chunk::<8>()?;
-                let nanos = u64::from_le_bytes(nanos.try_into().ok()?);
-                Birth::Time { secs: i64::from_le_bytes(*secs), nanos: u32::try_from(nanos).ok()? }
-            }
-            1 => Birth::Mark(*birth),
-            _ => return None,
-        };
+        let (identity, rest) = Identity::decode(rest)?;
         let (filled, folders, rest) = match rest.split_first()? {
             (0, rest) => (None, Vec::new(), rest),
             (1, rest) => {
@@ -348,7 +364,6 @@ impl Brought {
             Some((u64::from_le_bytes(*ino), i64::from_le_bytes(ctime.try_into().ok()?)))
         };
         let files = files.iter().map(file).collect::<Option<Vec<_>>>()?;
-        let identity = Identity { fsid: u64::from_le_bytes(*fsid), ino: u64::from_le_bytes(*ino), birth };
         (files.is_sorted() && folders.is_sorted()).then_some(Self { identity, numbered, filled, folders, files })
     }
 
@@ -365,123 +380,6 @@ impl Brought {
     }
 }
 
-/// What a transfer has put under one top-level name where others see it.
-#[derive(Default)]
-pub(in crate::receive) struct Landings {
-    /// Files and links by device and inode, with their change times after this machine's last
-    /// change.
-    files: HashMap<(u64, u64), i64>,
-    /// Inode and change time of those that it has replaced, or changed since.
-    gone: Vec<(u64, i64)>,
-    /// Files and links that it has put beside an edited one, by device and inode. They are never
-    /// remembered: an entry of the sender's that has such a numbered name itself may not replace
-    /// them. Neither are their other names, which have the same inode.
-    beside: HashSet<(u64, u64)>,
-    /// A file that was put beside another could not be remembered. Any that lands later may be that
-    /// one.
-    has_lost_beside: bool,
-    /// How many more the transfer may remember.
-    room: usize,
-}
-
-impl Landings {
-    pub(in crate::receive) fn landed(&mut self, there: &Metadata) {
-        let key = (there.dev, there.ino);
-        if self.beside.contains(&key) || self.has_lost_beside {
-            return;
-        }
-        if let Some(changed) = self.files.get_mut(&key) {
-            *changed = nanos(there.ctime);
-        } else if self.files.len() < FILES_MAX && self.takes_room() {
-            self.files.insert(key, nanos(there.ctime));
-        }
-    }
-
-    pub(in crate::receive) fn went(&mut self, there: &Metadata) {
-        if self.has(there) {
-            self.forget(there);
-        }
-        if self.gone.len() < FILES_MAX && self.takes_room() {
-            self.gone.push((there.ino, nanos(there.ctime)));
-        }
-    }
-
-    /// Remembers what is about to get a numbered name.
-    pub(in crate::receive) fn put_beside(&mut self, there: &Metadata) {
-        let key = (there.dev, there.ino);
-        self.forget(there);
-        if self.beside.contains(&key) {
-            return;
-        }
-        if self.beside.len() < FILES_MAX && self.takes_room() {
-            self.beside.insert(key);
-        } else {
-            self.has_lost_beside = true;
-        }
-    }
-
-    fn forget(&mut self, there: &Metadata) {
-        self.room += usize::from(self.files.remove(&(there.dev, there.ino)).is_some());
-    }
-
-    fn takes_room(&mut self) -> bool {
-        self.room.checked_sub(1).map(|room| self.room = room).is_some()
-    }
-
-    /// Whether this transfer has given it a numbered name.
-    pub(in crate::receive) fn is_beside(&self, there: &Metadata) -> bool {
-        self.beside.contains(&(there.dev, there.ino))
-    }
-
-    /// Whether something is there just as this transfer has left it.
-    pub(in crate::receive) fn has(&self, there: &Metadata) -> bool {
-        // Who writes into a file gives it equal times.
-        there.ctime != there.mtime && self.files.get(&(there.dev, there.ino)) == Some(&nanos(there.ctime))
-    }
-}
-
-/// What a transfer has put where others see it, by top-level name.
-pub(in crate::receive) struct AllLandings {
-    by_top: HashMap<Vec<u8>, Landings>,
-    /// How many more files are remembered, under whichever name.
-    room: usize,
-}
-
-impl Default for AllLandings {
-    fn default() -> Self {
-        Self { by_top: HashMap::new(), room: FILES_IN_ALL_MAX }
-    }
-}
-
-impl AllLandings {
-    /// Of one top-level name, if something was put there.
-    pub(in crate::receive) fn get(&self, top: &[u8]) -> Option<&Landings> {
-        self.by_top.get(top)
-    }
-
-    /// Works on those of one top-level name.
-    pub(in crate::receive) fn with<T>(&mut self, top: &[u8], work: impl FnOnce(&mut Landings) -> T) -> T {
-        let landings = match self.by_top.get_mut(top) {
-            Some(landings) => landings,
-            None => self.by_top.entry(top.to_vec()).or_default(),
-        };
-        landings.room = self.room;
-        let done = work(landings);
-        self.room = landings.room;
-        done
-    }
-
-    /// What has changed under one of its names has changed under all.
-    pub(in crate::receive) fn changed(&mut self, was: &Metadata, now: &Metadata) {
-        self.by_top.values_mut().filter(|landings| landings.has(was)).for_each(|landings| landings.landed(now));
-    }
-
-    /// Takes those of one top-level name.
-    pub(in crate::receive) fn take(&mut self, top: &[u8]) -> Option<Landings> {
-        self.by_top.remove(top)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -492,16 +390,12 @@ mod tests {
         Timestamp { secs, nanos: 5 }
     }
 
-    fn landings(files: impl IntoIterator<Item = (u64, i64)>) -> Landings {
-        Landings { files: files.into_iter().map(|(ino, ctime)| ((1, ino), ctime)).collect(), ..Landings::default() }
-    }
-
     #[test]
     fn a_record_survives_the_store_and_anything_else_is_refused() {
         let bare = Brought::of_number(7);
         let mut brought = bare.clone();
         brought.set_filled(Filled::new(at(5), at(10), at(20)), vec![3, 8]);
-        brought.update(landings([(4, 9), (2, 8)]));
+        brought.update([(4, 9), (2, 8)], vec![]);
         assert_eq!(brought.files, [(2, 8), (4, 9)]);
         let marked = Brought::new(Identity { birth: Birth::Mark([9; MARK_LEN]), ..brought.identity });
         let named = brought.clone().named(b"data", b"data (1)");
@@ -525,34 +419,12 @@ mod tests {
     #[test]
     fn the_number_of_remembered_files_is_bounded() {
         let mut brought = Brought::of_number(7);
-        brought.update(landings([(1, 1)]));
-        brought.update(landings((0..FILES_MAX as u64 + 10).map(|ino| (ino + 2, 5))));
+        brought.update([(1, 1)], vec![]);
+        brought.update((0..FILES_MAX as u64 + 10).map(|ino| (ino + 2, 5)), vec![]);
         assert_eq!((brought.files.len(), brought.files[0]), (FILES_MAX, (1, 1)));
         // What was replaced makes room.
-        brought.update(Landings { gone: vec![(1, 1)], ..landings([(0, 7)]) });
+        brought.update([(0, 7)], vec![(1, 1)]);
         assert_eq!((brought.files.len(), brought.files[0]), (FILES_MAX, (0, 7)));
-    }
-
-    #[test]
-    fn files_that_land_are_bounded_over_all_names_and_one_that_goes_makes_room() {
-        let home = tempfile::tempdir().unwrap();
-        let mut there = ringway_sys::attributes::metadata_of(Dir::open(home.path()).unwrap()).unwrap();
-        there.mtime = at(0);
-        let file = |ino| Metadata { ino, ..there };
-        let mut all = AllLandings { room: 3, ..AllLandings::default() };
-        (1..=2).for_each(|ino| all.with(b"a", |landings| landings.landed(&file(ino))));
-        (3..=5).for_each(|ino| all.with(b"b", |landings| landings.landed(&file(ino))));
-        let known = |all: &AllLandings| {
-            let has = |top: &[u8], ino| all.get(top).is_some_and(|landings| landings.has(&file(ino)));
-            (1..=5).filter(|ino| has(b"a", *ino) || has(b"b", *ino)).collect::<Vec<_>>()
-        };
-        assert_eq!(known(&all), [1, 2, 3]);
-        all.with(b"b", |landings| landings.put_beside(&file(4)));
-        assert!(!all.get(b"b").unwrap().is_beside(&file(4)));
-        all.with(b"a", |landings| landings.put_beside(&file(1)));
-        assert!(all.get(b"a").unwrap().is_beside(&file(1)), "its own place was free");
-        all.with(b"b", |landings| landings.landed(&file(5)));
-        assert_eq!(known(&all), [2, 3], "it may be what was put beside another");
     }
 
     #[test]

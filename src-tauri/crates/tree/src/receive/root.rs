@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use parking_lot::RwLock;
 use ringway_model::{Fault, IntoHome, Invalid, Operation};
@@ -13,6 +14,7 @@ use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::space::Filesystem;
 
 use super::failures::EntryError;
+use super::landings::log::Recall;
 use super::options::{DestinationOptions, homes_below};
 use super::protected::homes::Homes;
 use super::protected::own_folders::OwnFolders;
@@ -37,6 +39,8 @@ pub(super) struct Root {
     into_home: IntoHome,
     /// Where nothing may land.
     pub(super) own: OwnFolders,
+    /// What takes up what receivers that were killed have left.
+    pub(super) recall: Option<Arc<Recall>>,
 }
 
 impl Root {
@@ -61,9 +65,14 @@ impl Root {
         if is_home && options.into_home == IntoHome::Refuse {
             return Err(Fault::Invalid(Invalid::HomeFolder { folder: path.into() }));
         }
-        let (into_home, own) = (options.into_home, options.own.clone());
+        let (into_home, own, recall) = (options.into_home, options.own.clone(), options.recall.clone());
         let numbered = RwLock::default();
-        Ok(Self { dir, path, numbered, dev: there.dev, filesystem, homes, is_home, into_home, own })
+        Ok(Self { dir, path, numbered, dev: there.dev, filesystem, homes, is_home, into_home, own, recall })
+    }
+
+    /// With what takes up what was left in it.
+    pub(super) fn recalling(&self) -> (&Dir, Option<&Recall>) {
+        (&self.dir, self.recall.as_deref())
     }
 
     /// What changes something asks it.

@@ -29,6 +29,7 @@ use ringway_wire::resume::{self, Belief, Found, LANE_PREFIX, Step, TREE, Takeove
 use ringway_wire::stretches::Stretches;
 use rustix::fs::FlockOperation;
 
+use super::landings::log::{self, Recall};
 use super::staging::unfinished::About;
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE};
 use crate::filesystem::own_names::{OWN_PREFIX, attempt_id};
@@ -239,19 +240,20 @@ fn move_out(dir: &Dir, name: &[u8], to: &Dir) -> bool {
 /// where another transfer is at work in that, `unique` does. Of earlier attempts `attempts_max` are
 /// gone on with.
 pub(super) fn claim(
-    root: &Dir,
-    stable: &[u8],
-    unique: &[u8],
+    (root, recall): (&Dir, Option<&Recall>),
+    (stable, unique): (&[u8], &[u8]),
     about: &About,
     attempts_max: usize,
 ) -> io::Result<Claimed> {
     match root.make_dir(stable, FILLING_FOLDER_MODE) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match adopt(root, stable, about, attempts_max) {
-            Ok(Some(claimed)) => return Ok(claimed),
-            // It is at work, or is nothing that we made.
-            Ok(None) | Err(_) => return make(root, unique, about),
-        },
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            match adopt((root, recall), stable, about, attempts_max) {
+                Ok(Some(claimed)) => return Ok(claimed),
+                // It is at work, or is nothing that we made.
+                Ok(None) | Err(_) => return make(root, unique, about),
+            }
+        }
         Err(error) => return Err(error),
     }
     // Another transfer may have come between, and taken it for one that was left behind.
@@ -282,7 +284,7 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
             // It was made a moment ago and holds next to nothing, unless it is not the same any
             // more.
             if is_still_at(root, name, &dir) {
-                let _ = removal::remove_staging(root, name);
+                let _ = removal::remove_staging((root, None), name);
             }
             Err(error)
         }
@@ -307,7 +309,12 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 }
 
 /// Takes over what an earlier attempt has left; none if it is still at work.
-fn adopt(root: &Dir, name: &[u8], about: &About, attempts_max: usize) -> io::Result<Option<Claimed>> {
+fn adopt(
+    (root, recall): (&Dir, Option<&Recall>),
+    name: &[u8],
+    about: &About,
+    attempts_max: usize,
+) -> io::Result<Option<Claimed>> {
     let dir = root.open_dir(name)?;
     let owner = metadata_of(&dir)?.uid;
     if owner != rustix::process::geteuid().as_raw() {
@@ -324,9 +331,10 @@ fn adopt(root: &Dir, name: &[u8], about: &About, attempts_max: usize) -> io::Res
     }
     read_only_folders::restore_left(root, &dir);
     exchanges::settle_left(root, &dir)?;
+    log::recall_all(root, (&dir, &log::left_in(&dir)), recall);
     let Some(trust) = trust_in(&dir) else {
         // Nothing of it was ever synchronised.
-        removal::remove_staging(root, name)?;
+        removal::remove_staging((root, recall), name)?;
         return make(root, name, about).map(|made| Some(Claimed { was_there: true, ..made }));
     };
     let holds = holds_something(&dir);
@@ -389,7 +397,7 @@ pub(super) fn suspect(staging: &Dir) {
 ///
 /// # Errors
 /// What could not be noted, named or removed.
-pub(super) fn leave_suspect(root: &Dir, staging: &Dir) -> io::Result<()> {
+pub(super) fn leave_suspect((root, recall): (&Dir, Option<&Recall>), staging: &Dir) -> io::Result<()> {
     match staging.rename_noreplace(resume::JOURNAL, staging, SUSPECT) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => match staging.create_new(SUSPECT, FILLING_FILE_MODE) {
@@ -399,7 +407,8 @@ pub(super) fn leave_suspect(root: &Dir, staging: &Dir) -> io::Result<()> {
         renamed => renamed?,
     }
     exchanges::settle_left(root, staging)?;
-    for name in names_of(staging, |name| name != BEGUN && name != SUSPECT)? {
+    log::recall_all(root, (staging, &log::left_in(staging)), recall);
+    for name in names_of(staging, |name| name != BEGUN && name != SUSPECT && !log::is_log(name))? {
         match staging.metadata(&name)?.kind {
             Kind::Dir => removal::remove_tree(staging, &name)?,
             _ => staging.unlink(&name)?,
@@ -412,19 +421,19 @@ pub(super) fn leave_suspect(root: &Dir, staging: &Dir) -> io::Result<()> {
 /// Removes staging folders that nobody has gone on with for a week, and emptied ones that could not
 /// be removed. Those that are held, this transfer's own among them, stay. What attempts that
 /// crashed have left open is closed.
-pub(super) fn remove_stale(root: &Dir) {
+pub(super) fn remove_stale(root: &Dir, recall: Option<&Recall>) {
     let now = now().secs;
     // What cannot be listed or removed stays: nothing depends on it.
     let Ok(names) = names_of(root, |name| name.starts_with(OWN_PREFIX)) else { return };
     for name in names {
         let Ok(dir) = root.open_dir(&name) else { continue };
         let Ok(there) = metadata_of(&dir) else { continue };
-        restore_unheld(root, &dir);
+        restore_unheld((root, recall), &dir);
         let is_older_than = |secs| is_ours(&there) && there.mtime.secs < now - secs && lock(&dir).is_ok();
         // What cannot be removed stays.
         if is_staging(&dir) {
             if is_older_than(KEPT_FOR_SECS) {
-                let _ = removal::remove_staging(root, &name);
+                let _ = removal::remove_staging((root, recall), &name);
             }
         } else if attempt_id(&name).is_some() && removal::is_emptied(&dir) && is_older_than(LEFT_FOR_SECS) {
             let _ = removal::remove_emptied(root, &name, &dir);
@@ -432,20 +441,25 @@ pub(super) fn remove_stale(root: &Dir) {
     }
 }
 
-/// Closes what an attempt that crashed has left open, and gives the owner's files names that its
-/// exchanges took, unless another transfer is at work in its staging folder.
-fn restore_unheld(root: &Dir, dir: &Dir) {
+/// Closes what an attempt that crashed has left open, gives the owner's files names that its
+/// exchanges took, and has remembered what it had put there, unless another transfer is at work in
+/// its staging folder.
+fn restore_unheld((root, recall): (&Dir, Option<&Recall>), dir: &Dir) {
     if !metadata_of(dir).is_ok_and(|there| is_ours(&there)) {
         return;
     }
     let is_noted = names_of(dir, read_only_folders::is_record).is_ok_and(|records| !records.is_empty());
     let left = exchanges::Left::find(dir).ok().filter(|left| !left.is_empty());
-    if (is_noted || left.is_some()) && lock(dir).is_ok() {
+    let is_logged = !log::left_in(dir).is_empty();
+    if (is_noted || left.is_some() || is_logged) && lock(dir).is_ok() {
         read_only_folders::restore_left(root, dir);
         // What has no name yet gets one before the folder is removed, or that stays.
         let _ = left.map_or(Ok(()), |left| left.settle(root, dir));
+        let logs = log::left_in(dir);
         // Whoever could not let go does so when the descriptor is closed.
         let _ = release(dir);
+        // The next attempt does not wait for the store.
+        log::recall_all(root, (dir, &logs), recall);
     }
 }
 
@@ -464,7 +478,10 @@ pub(super) fn open_ours(root: &Dir, name: &[u8]) -> Option<Dir> {
 /// may have taken [`BEGUN`] from one that was being removed.
 fn is_staging(dir: &Dir) -> bool {
     let is_rest = |name: &[u8]| {
-        [TREE, resume::JOURNAL, SUSPECT].contains(&name) || name.starts_with(LANE_PREFIX) || resume::is_kept(name)
+        [TREE, resume::JOURNAL, SUSPECT].contains(&name)
+            || name.starts_with(LANE_PREFIX)
+            || resume::is_kept(name)
+            || log::is_log(name)
     };
     dir.metadata(BEGUN).is_ok() || names_of(dir, is_rest).is_ok_and(|rest| !rest.is_empty())
 }

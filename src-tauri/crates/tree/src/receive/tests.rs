@@ -29,6 +29,7 @@ mod ends;
 mod fresh;
 mod hostile;
 mod kept;
+mod landed;
 mod lists;
 mod merging;
 mod oracle;
@@ -313,6 +314,8 @@ impl Site {
             widen_modes: false,
             brought_before: Box::new(move |top| brought.lock().get(top).cloned()),
             announce: Some(Box::new(move |all| announced.lock().extend(all))),
+            whose: None,
+            recall: None,
             attempt: AttemptKey::new(b"a device", &OfferedNames::default()),
             from: String::new(),
             names: vec![b"old".to_vec()],

@@ -61,6 +61,8 @@ pub(crate) fn options(disk: &crate::disk::Simulated, transfer: [u8; 16], prove: 
         widen_modes: false,
         brought_before: Box::new(|_| None),
         announce: None,
+        whose: None,
+        recall: None,
         attempt: AttemptKey::new(b"laptop", &OfferedNames::default()),
         from: "laptop".into(),
         names: vec![TOP.to_vec()],

@@ -222,6 +222,7 @@ impl Worker<'_> {
             };
         }
         incoming.staging.journal.whole(&mut self.wholes, false);
+        incoming.policy.top.save_landings();
         ended
     }
 

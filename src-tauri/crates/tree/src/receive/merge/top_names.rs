@@ -15,12 +15,13 @@ use ringway_wire::lane::Entry;
 
 use crate::disk::Dir;
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
+use crate::receive::landings::log::LandingLog;
+use crate::receive::landings::{AllLandings, Landings};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
 use crate::receive::numbered::{NUMBER_MAX, free_number, numbered};
 use crate::receive::options::{Announce, BroughtBefore};
-use crate::receive::received_before::{self, AllLandings, Brought, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled};
-use crate::receive::received_before::{Identity, Landings};
+use crate::receive::received_before::{self, Brought, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity};
 use crate::receive::root::Root;
 
 /// Top-level names: what this transfer gives them to, and whose they were before.
@@ -54,6 +55,7 @@ impl TopNames {
         on_conflict: OnConflict,
         brought_before: BroughtBefore,
         announce_by: Option<Announce>,
+        log: Option<LandingLog>,
     ) -> Self {
         Self {
             root,
@@ -65,7 +67,7 @@ impl TopNames {
             made: Mutex::default(),
             announced: Mutex::default(),
             added_to: Mutex::default(),
-            landings: Mutex::default(),
+            landings: Mutex::new(AllLandings::logged_in(log)),
             new_folders: Mutex::default(),
             hasher: RandomState::new(),
         }
@@ -226,7 +228,7 @@ impl TopNames {
         }
         for (name, brought) in &mut all {
             if let Some(landed) = landings.take(name) {
-                brought.update(landed);
+                landed.added_to(brought);
             }
         }
         all.into_iter().collect()
@@ -241,10 +243,25 @@ impl TopNames {
     /// same device.
     fn with_landings<T>(&self, folder: &Folder, name: &[u8], work: impl FnOnce(&mut Landings) -> T) -> Option<T> {
         let top = Self::top_of(folder, name);
-        let is_brought = !folder.is_staged()
-            && (self.added_to.lock().contains_key(top)
-                || folder.landing == Landing::Root && self.made.lock().contains_key(top));
-        is_brought.then(|| self.landings.lock().with(top, work))
+        if folder.is_staged() {
+            return None;
+        }
+        let made = || self.made.lock().get(top).map(|made| made.as_ref().map(|made| (made.identity, true)));
+        let entry = match if folder.landing == Landing::Root { made() } else { None } {
+            Some(made) => made,
+            None => Some((self.added_to.lock().get(top)?.identity, false)),
+        };
+        Some(self.landings.lock().with(top, entry, work))
+    }
+
+    /// Has noted what has landed so far, in case that this receiver is killed.
+    pub(in crate::receive) fn save_landings(&self) {
+        self.landings.lock().save();
+    }
+
+    /// The same, and notes no more.
+    pub(in crate::receive) fn close_landings(&self) {
+        self.landings.lock().close();
     }
 
     /// Whether something is there just as this transfer has left it.

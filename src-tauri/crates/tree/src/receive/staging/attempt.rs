@@ -69,10 +69,11 @@ impl Staging {
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
-        let claimed = staging::claim(&root.dir, &named(&stable), &named(&transfer), &about, options.open.attempts)
-            .map_err(at(Operation::Create))?;
+        let names = (&*named(&stable), &*named(&transfer));
+        let claimed =
+            staging::claim(root.recalling(), names, &about, options.open.attempts).map_err(at(Operation::Create))?;
         // What it is to go on with is held by now, however old it is.
-        staging::remove_stale(&root.dir);
+        staging::remove_stale(&root.dir, root.recall.as_deref());
         let is_found_again = claimed.name == named(&stable);
         let Claimed { name, dir, masked: folders_masked, was_there, kept } = claimed;
         let temporaries = Arc::new(Temporaries::new(&name, mark, was_there));
@@ -83,7 +84,7 @@ impl Staging {
                 // What earlier attempts have left waits for a better one. What cannot be removed
                 // was not ours.
                 if kept.is_empty() {
-                    let _ = removal::remove_staging(&root.dir, &name);
+                    let _ = removal::remove_staging(root.recalling(), &name);
                 }
                 return Err(at(Operation::Create)(source));
             }
@@ -177,7 +178,7 @@ impl Staging {
     pub(in crate::receive) fn discard_kept(&self) {
         if staging::lock_again(&self.root.dir, &self.name, &self.dir) {
             // Nobody would be helped by hearing that it could not be removed.
-            let _ = removal::remove_staging(&self.root.dir, &self.name);
+            let _ = removal::remove_staging(self.root.recalling(), &self.name);
         }
     }
 

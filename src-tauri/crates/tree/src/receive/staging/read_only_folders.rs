@@ -19,6 +19,7 @@ use rustix::io::Errno;
 
 use crate::filesystem::own_names::OWN_PREFIX;
 use crate::receive::failures::is;
+use crate::receive::landings::log::Recall;
 use crate::receive::staging::{self, owner_bit};
 
 /// What the names of records begin with, in a staging folder.
@@ -273,13 +274,14 @@ pub(super) fn restore_left(root: &Dir, staging: &Dir) {
     }
 }
 
-/// Closes what attempts that crashed have left open in a folder that is received into.
-pub fn restore_all(folder: &Path) {
+/// Closes what attempts that crashed have left open in a folder that is received into, and has
+/// `recall` remember what they had put there.
+pub fn restore_all(folder: &Path, recall: Option<&Recall>) {
     let Ok(root) = Dir::open(folder) else { return };
     let Ok(names) = staging::names_of(&root, |name| name.starts_with(OWN_PREFIX)) else { return };
     for name in names {
         if let Ok(staging) = root.open_dir(&name) {
-            staging::restore_unheld(&root, &staging);
+            staging::restore_unheld((&root, recall), &staging);
         }
     }
 }

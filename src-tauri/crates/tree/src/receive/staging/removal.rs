@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use crate::receive::FILLING_FOLDER_MODE;
 use crate::receive::failures::is;
+use crate::receive::landings::log::{self, Recall};
 use crate::receive::staging::{BEGUN, exchanges};
 
 /// Beginnings of the names that an open file gets when it is removed on a FUSE filesystem (libfuse)
@@ -32,13 +33,17 @@ pub(in crate::receive) fn remove_tree(parent: &Dir, name: &[u8]) -> io::Result<(
 }
 
 /// Removes a staging folder, and what tells it from other folders last: after a crash the rest of
-/// it is still known for one. The owner's files that it holds get names first.
+/// it is still known for one. The owner's files that it holds get names first, and what has landed
+/// is remembered.
 ///
 /// # Errors
 /// The first refusal; what comes after it stays.
-pub(in crate::receive) fn remove_staging(root: &Dir, name: &[u8]) -> io::Result<()> {
+pub(in crate::receive) fn remove_staging((root, recall): (&Dir, Option<&Recall>), name: &[u8]) -> io::Result<()> {
     match root.open_dir(name) {
-        Ok(staging) => exchanges::settle_left(root, &staging)?,
+        Ok(staging) => {
+            exchanges::settle_left(root, &staging)?;
+            log::recall_all(root, (&staging, &log::left_in(&staging)), recall);
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     }

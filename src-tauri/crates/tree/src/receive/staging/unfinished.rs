@@ -13,6 +13,7 @@ use ringway_model::{Fault, Operation, PathText, Text, Unfinished};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir as KernelDir;
 
+use crate::receive::landings::log::{self, Recall};
 use crate::receive::staging::{self, BEGUN, read_only_folders, removal};
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is
@@ -88,12 +89,13 @@ pub fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
     Ok(found)
 }
 
-/// Removes one of them. False if there is none with that id, or an attempt is at work in it.
+/// Removes one of them; `recall` remembers what of it has landed. False if there is none with that
+/// id, or an attempt is at work in it.
 ///
 /// # Errors
 /// [`Fault::Path`] with what could not be opened or removed; what is left of it can be removed
 /// again.
-pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
+pub fn discard(folder: &Path, id: &str, recall: Option<&Recall>) -> Result<bool, Fault> {
     let at = |operation| move |source| Fault::path(folder.to_owned(), operation, source);
     let name = [OWN_PREFIX, id.as_bytes()].concat();
     if attempt_id(&name).is_none() {
@@ -105,7 +107,7 @@ pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
         _ => return Ok(false),
     };
     read_only_folders::restore_left(&root, &dir);
-    let removed = removal::remove_staging(&root, &name);
+    let removed = removal::remove_staging((&root, recall), &name);
     drop(dir);
     removed.map(|()| true).map_err(at(Operation::Remove))
 }
@@ -142,7 +144,8 @@ fn size(tree: &Path) -> (u64, u64) {
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
-            let is_ours = ours.contains(&entry.file_name().as_bytes());
+            let name = entry.file_name().as_bytes();
+            let is_ours = ours.contains(&name) || log::is_log(name) && entry.depth() == 1;
             Some((u64::from(!is_ours), metadata.blocks() * 512))
         })
         .fold((0, 0), |(files, bytes), (file, blocks)| (files + file, bytes + blocks))

@@ -570,13 +570,13 @@ fn what_is_left_is_told_with_who_sent_what_and_goes_when_asked() {
     assert_eq!(folder.0, site.root);
     assert!(told(&running).in_use);
 
-    assert!(!discard(&site.root, &told(&running).id).unwrap(), "a transfer is at work in it");
+    assert!(!discard(&site.root, &told(&running).id, None).unwrap(), "a transfer is at work in it");
     for nothing in ["foreign", "0123456789abcdef", "../../../../etc", ""] {
-        assert!(!discard(&site.root, nothing).unwrap(), "{nothing}");
+        assert!(!discard(&site.root, nothing, None).unwrap(), "{nothing}");
     }
     let id = &told(&kept).id;
-    assert!(discard(&site.root, id).unwrap());
-    assert!(!discard(&site.root, id).unwrap(), "it is gone");
+    assert!(discard(&site.root, id, None).unwrap());
+    assert!(!discard(&site.root, id, None).unwrap(), "it is gone");
     assert_eq!(site.names().len(), 3);
     running.abandon().unwrap();
     assert_eq!(site.names(), [".ringway-0123456789abcdef", ".ringway-foreign"]);

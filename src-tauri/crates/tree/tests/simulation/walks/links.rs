@@ -435,7 +435,7 @@ fn a_save_in_the_instant_before_an_exchange_survives_a_crash_and_the_next_attemp
 fn discard_all(site: &Site) {
     site.disk.outside(|inbox| {
         for left in unfinished(inbox).expect("a folder") {
-            assert!(discard(inbox, &left.id).expect("it is removed"), "nobody uses it");
+            assert!(discard(inbox, &left.id, None).expect("it is removed"), "nobody uses it");
         }
         // Nothing was in it yet, or nothing was left in it.
         for entry in fs::read_dir(inbox).expect("a folder").map(|entry| entry.expect("an entry")) {
