@@ -2,7 +2,7 @@
 //! lands there, and what one session of it brings.
 mod dialling;
 mod job;
-mod outside;
+pub(super) mod outside;
 mod silence;
 
 use std::ffi::OsString;
@@ -499,7 +499,7 @@ impl Taking {
 }
 
 /// How the store knows a top-level path: absolute, as bytes.
-fn received_key(destination: &Path, top: &[u8]) -> Vec<u8> {
+pub(super) fn received_key(destination: &Path, top: &[u8]) -> Vec<u8> {
     let absolute = std::fs::canonicalize(destination).unwrap_or_else(|_| destination.into());
     absolute.join(OsString::from_vec(top.to_vec())).into_os_string().into_vec()
 }
