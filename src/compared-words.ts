@@ -1,6 +1,6 @@
 // What an offer would do to what is in its folder, in words.
 import { ago, bytes } from "./format";
-import type { Comparison, Difference } from "./ipc";
+import type { Comparison, Difference, Offer, OnConflict, PathText } from "./ipc";
 import { t } from "./messages";
 
 /** Such as "18 new, 303 unchanged, 1 differs here"; empty where that is not known. */
@@ -8,7 +8,7 @@ export function comparedWords(compared: Comparison): string {
   if (compared.state === "unknown") return "";
   const parts = [
     compared.unchanged > 0 && t("comparison.unchanged", { n: compared.unchanged }),
-    compared.differing > 0 && t("comparison.differing", { n: compared.differing }),
+    compared.differing > 0 && differingWords(compared),
     compared.in_the_way > 0 && t("comparison.inTheWay", { n: compared.in_the_way }),
     compared.unreadable > 0 && t("comparison.unreadable", { n: compared.unreadable }),
   ].filter((part) => part !== false);
@@ -16,6 +16,33 @@ export function comparedWords(compared: Comparison): string {
   const counts = parts.join(", ");
   if (compared.state === "comparing") return t("comparison.soFar", { counts });
   return compared.at_least ? t("comparison.atLeast", { counts }) : counts;
+}
+
+function differingWords({ differing: n, edited }: Comparison): string {
+  const words = t("comparison.differing", { n });
+  return edited > 0 ? t("comparison.edited", { differing: words, n: edited }) : words;
+}
+
+/** How it compares with what it would be merged into under that choice. */
+export function comparedUnder(offer: Offer, existing: OnConflict): Comparison | null {
+  return existing === "rename_top" ? offer.comparison : (offer.in_place ?? offer.comparison);
+}
+
+/** What that choice does beyond the counts: to other names, or to what is the owner's. */
+export function wouldDo(offer: Offer, existing: OnConflict): string[] {
+  const names = (paths: PathText[]) => paths.map(({ path }) => path).join(", ");
+  if (existing === "replace") return [overwrites(comparedUnder(offer, existing))].filter(Boolean);
+  if (existing !== "rename_top") return [];
+  return [
+    ...(offer.updates.length > 0 ? [t("offer.updates", { names: names(offer.updates) })] : []),
+    ...(offer.renamed.length > 0 ? [t("offer.renamed", { names: names(offer.renamed) })] : []),
+  ];
+}
+
+function overwrites(compared: Comparison | null): string {
+  if (!compared || compared.state === "unknown" || compared.edited === 0) return "";
+  const isWhole = compared.state === "done" && !compared.at_least;
+  return isWhole ? t("offer.overwrites", { n: compared.edited }) : t("offer.overwritesAtLeast", { n: compared.edited });
 }
 
 /** How many entries differ, or are in the way. */
@@ -31,12 +58,13 @@ function version(size: number | null, changedAt: number | null, now: number): st
 
 /** How what is there differs, and both versions where they are files. */
 export function differenceWords(found: Difference, now: number): string {
-  const what = {
+  const kind = {
     newer: t("inbox.differs.newer"),
     older: t("inbox.differs.older"),
     other: t("inbox.differs.other"),
     in_the_way: t("inbox.differs.inTheWay"),
   }[found.here_is];
+  const what = found.edited ? t("inbox.differs.edited", { what: kind }) : kind;
   const here = version(found.here_bytes, found.here_changed_at, now);
   const offered = version(found.offered_bytes, found.offered_changed_at, now);
   return here && offered ? t("inbox.differs.versions", { what, here, offered }) : what;

@@ -326,6 +326,11 @@ export type Comparison = {
 	unchanged: number,
 	/**  Files and links that differ from the ones there. */
 	differing: number,
+	/**
+	 *  How many of the ones there are not as the same device brought them: they were changed or
+	 *  made here, or something else brought them.
+	 */
+	edited: number,
 	/**  Entries for which another kind of entry is in the way, and what is below them. */
 	in_the_way: number,
 	/**  Entries that could not be looked up there. */
@@ -539,6 +544,11 @@ export type Difference = {
 	path: PathText,
 	/**  How the one that is there differs. */
 	here_is: HereIs,
+	/**
+	 *  Whether the one that is there is not as the same device brought it: it was changed or made
+	 *  here, or something else brought it.
+	 */
+	edited: boolean,
 	/**  The length of the offered file. */
 	offered_bytes: number | null,
 	/**  When the offered file was last changed, in seconds since 1970. */
@@ -1344,13 +1354,23 @@ export type Offer = {
 	free_space: FreeSpace | null,
 	/**  Why a person is asked although the device's rule accepts. */
 	asked_because: AskedBecause | null,
-	/**  How it compares with what is in that folder. None until its sender lists it. */
+	/**  How it compares with what `update` would merge it into. None until its sender lists it. */
 	comparison: Comparison | null,
+	/**
+	 *  How it compares with what has its own names there, which `replace`, `keep` and `rename` go
+	 *  by. None where that is the same.
+	 */
+	in_place: Comparison | null,
 	/**
 	 *  The first folders there that the same device brought under another name, which its own name
 	 *  was taken by, and that `update` would go on with.
 	 */
 	updates: PathText[],
+	/**
+	 *  The first new names that `update` would give, because something has the own ones that this
+	 *  device did not bring.
+	 */
+	renamed: PathText[],
 };
 
 /**
@@ -1533,8 +1553,8 @@ export type PageAnswers = {
 	/**  Accepts an offer of the size that the person saw. */
 	accept: Moving,
 	/**
-	 *  The entries of an offer that differ from what is in its folder, as far as they
-	 *  were found; at most 1,000.
+	 *  The entries of an offer that differ from what is in its folder, as that policy
+	 *  goes by them and as far as they were found; at most 1,000.
 	 */
 	offerDifferences: Difference[],
 	/**
@@ -1742,11 +1762,12 @@ export type PageCall =
 	onConflict: OnConflict,
 } }) & { allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
- *  The entries of an offer that differ from what is in its folder, as far as they
- *  were found; at most 1,000.
+ *  The entries of an offer that differ from what is in its folder, as that policy
+ *  goes by them and as far as they were found; at most 1,000.
  */
 ({ offerDifferences: {
 	id: string,
+	onConflict: OnConflict,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  How a transfer's offer compared with its folder before it was received; none

@@ -78,10 +78,10 @@ export interface Arguments {
   "inbox.offerFrom": { from: string };
   "inbox.inAll": { n: number; size: string };
   "inbox.soFar": { n: number; size: string };
+  "inbox.differs.edited": { what: string };
   "inbox.differs.versions": { here: string; offered: string; what: string };
   "inbox.into": { folder: string };
   "inbox.leaves": { size: string };
-  "inbox.existing.renameTop.such": { from: string; name: string };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
   "note.from": { from: string };
@@ -224,6 +224,9 @@ export interface Arguments {
   "offer.looksLike": { from: string; fromId: string; id: string; name: string };
   "offer.dotNames": { n: number; names: string };
   "offer.updates": { names: string };
+  "offer.renamed": { names: string };
+  "offer.overwrites": { n: number };
+  "offer.overwritesAtLeast": { n: number };
   "offer.tooMuch": { size: string };
   "offer.noFolder": { folder: string };
   "offer.tooLarge": { missing: string };
@@ -232,6 +235,7 @@ export interface Arguments {
   "comparison.new": { n: number };
   "comparison.unchanged": { n: number };
   "comparison.differing": { n: number };
+  "comparison.edited": { differing: string; n: number };
   "comparison.inTheWay": { n: number };
   "comparison.unreadable": { n: number };
   "comparison.atLeast": { counts: string };

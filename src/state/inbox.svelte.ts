@@ -96,9 +96,9 @@ export class Inbox {
     return answer.status === "ok";
   }
 
-  /** What differs from what is in its folder, as far as that was found. */
-  async differences(offer: Offer): Promise<Difference[]> {
-    const answer = await this.#ipc.call({ offerDifferences: { id: offer.id } });
+  /** What differs from what is in its folder under that choice, as far as that was found. */
+  async differences(offer: Offer, existing: OnConflict): Promise<Difference[]> {
+    const answer = await this.#ipc.call({ offerDifferences: { id: offer.id, onConflict: existing } });
     return answer.status === "ok" ? answer.data : [];
   }
 

@@ -171,7 +171,9 @@ export function offer(change: Partial<Offer> = {}): Offer {
     free_space: { free_bytes: 9_000_000_000, free_entries: null, name_max: 255, writable: true, is_exact: true },
     asked_because: null,
     comparison: null,
+    in_place: null,
     updates: [],
+    renamed: [],
     ...change,
   };
 }

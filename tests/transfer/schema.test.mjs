@@ -157,7 +157,7 @@ test("every event of the schema occurs", async (t) => {
   writeFileSync(join(inbox, "bulk"), "in the way");
   const declined = offering();
   const { id } = await waiting();
-  await eventually("what differs", async () => (await ask(far, ["offers", id])).find(({ event }) => event === "difference"));
+  await eventually("what differs", async () => (await ask(far, ["offers", id, "--on-conflict", "replace"])).find(({ event }) => event === "difference"));
   await ask(far, ["decline", id]);
   rmSync(join(inbox, "bulk"));
   await declined.exit();

@@ -84,17 +84,27 @@ driven("an offer says what it would do to its folder, and what differs, before i
   await show(page, "Inbox");
   const sending = sender(t, far, album, near.target, { code: await code(page) });
   await page.wait("//*[@data-compared = 'done']");
+  // It goes to a folder of its own, unless a person chooses otherwise.
+  await page.wait(showing("4 new"));
+  await page.wait(showing("Arrives under a new name, because its own is taken here: album (1)."));
+  await page.script(() => {
+    const select = document.querySelector("[name=existing]");
+    select.value = "replace";
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  });
   // The folder itself and `same` are there.
-  await page.wait(showing("1 new, 2 unchanged, 1 differs here"));
+  await page.wait(showing("1 new, 2 unchanged, 1 differs here (1 changed or made here)"));
+  await page.wait(showing("“Replace” overwrites 1 item that was changed or made here."));
   await page.click(button("Show what differs"));
   await page.wait(showing("album/edited"));
-  await page.wait(showing("Newer here: 6\u00a0B"));
+  await page.wait(showing("Newer here (changed or made here): 6\u00a0B"));
   await keepPicture(page, "inbox-compared");
   assert.deepEqual(readdirSync(join(near.inbox, "album")).sort(), ["edited", "same"], "nothing is changed");
   await page.click(button("Hide what differs"));
-  // In another view, the same is said in a line that answers it.
+  // In another view, a line says what its answer does, which keeps both.
   await show(page, "Activity");
-  await page.wait(showing("1 new, 2 unchanged, 1 differs here"));
+  await page.wait(showing("4 new"));
+  await page.wait(showing("Arrives under a new name, because its own is taken here: album (1)."));
   await keepPicture(page, "banner-compared");
   await page.click(button("Decline"));
   assert.equal(await sending.exit(), EXIT.declined, sending.said());

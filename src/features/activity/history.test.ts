@@ -34,7 +34,7 @@ test("what is removed under Send is forgotten by the history, which nobody has r
 
 test("what differed before it was received can be opened afterwards, on the card and in the history", async () => {
   const comparison = { state: "done", new: 2, unchanged: 3, differing: 1, in_the_way: 0, unreadable: 0, at_least: false } as const;
-  const difference = { path: { path: "survey/notes" }, here_is: "newer", offered_bytes: 1, offered_changed_at: null, here_bytes: 2, here_changed_at: null };
+  const difference = { path: { path: "survey/notes" }, here_is: "newer", edited: true, offered_bytes: 1, offered_changed_at: null, here_bytes: 2, here_changed_at: null };
   const { report } = failed({ code: "cancelled", by: "here", kept: false });
   const received = { ...report, outcome: "complete", files: 3, bytes: 9, moved: 9 } as typeof report;
   const card = moving({ id: "r1-abc", direction: "receiving", title: "album", report: received, progress: progress({ stage: "ended" }) });

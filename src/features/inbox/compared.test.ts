@@ -10,11 +10,12 @@ import { VIEWS } from "../../words";
 
 const user = userEvent.setup();
 
-const album: Comparison = { state: "done", new: 18, unchanged: 303, differing: 1, in_the_way: 0, unreadable: 0, at_least: false };
+const album: Comparison = { state: "done", new: 18, unchanged: 303, differing: 1, edited: 0, in_the_way: 0, unreadable: 0, at_least: false };
 
 const edited: Difference = {
   path: { path: "holiday/notes" },
   here_is: "newer",
+  edited: true,
   offered_bytes: 11_000,
   offered_changed_at: Date.now() / 1000 - 3 * 86_400,
   here_bytes: 12_000,
@@ -46,36 +47,46 @@ describe("how an offer compares with what is there", () => {
     const existing = screen.getByLabelText(t("inbox.existing"));
     expect(group.compareDocumentPosition(existing) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(existing, "what loses nothing").toHaveValue("rename_top");
-    const { from, names } = offer();
-    expect(screen.getByText(t("inbox.existing.renameTop.such", { from, name: `${names[0]!.path} (1)` })), "where keeping both puts it").toBeVisible();
-    await user.selectOptions(existing, "replace");
-    expect(screen.getByText(t("inbox.existing.replace.hint"))).toBeVisible();
-    await user.selectOptions(existing, "rename_top");
     shell.tell({ event: "offerChanged", offer: offer({ comparison: { ...album, state: "unknown" } }) });
     await waitFor(() => expect(group).toHaveTextContent(t("inbox.notCompared")));
     expect(screen.getByText(t("inbox.existing.renameTop.hint"))).toBeVisible();
   });
 
-  test("names the folder of another name that it goes on with, as long as it does", async () => {
-    await startWindow({ devices: [labWs], offers: [offer({ comparison: album, updates: [{ path: "holiday (1)" }] })] });
+  test("is told for what is chosen: other names, and what of the owner's is overwritten", async () => {
+    const inPlace = { ...album, new: 2, unchanged: 300, differing: 20, edited: 3 };
+    const names = { comparison: { ...album, edited: 1 }, in_place: inPlace, updates: [{ path: "holiday (1)" }], renamed: [{ path: "notes (2).txt" }] };
+    const shell = await startWindow({ devices: [labWs], offers: [offer(names)] }, { offerDifferences: () => [edited] });
+    const banner = document.querySelector<HTMLElement>("[data-offer-banner]")!;
+    const [updates, renamed] = [t("offer.updates", { names: "holiday (1)" }), t("offer.renamed", { names: "notes (2).txt" })];
+    for (const said of [updates, renamed, "1 differs here (1 changed or made here)"]) expect(banner).toHaveTextContent(said);
     await inbox();
-    const updates = t("offer.updates", { names: "holiday (1)" });
-    expect(screen.getByText(updates)).toBeVisible();
+    const group = screen.getByRole("group", { name: t("inbox.compared") });
+    expect(group).toHaveTextContent("18 new, 303 unchanged, 1 differs here (1 changed or made here)");
+    for (const said of [updates, renamed]) expect(screen.getByText(said)).toBeVisible();
     await user.selectOptions(screen.getByLabelText(t("inbox.existing")), "replace");
-    expect(screen.queryByText(updates)).toBeNull();
+    for (const said of [updates, renamed]) expect(screen.queryByText(said)).toBeNull();
+    expect(group).toHaveTextContent("2 new, 300 unchanged, 20 differ here (3 changed or made here)");
+    expect(screen.getByText("“Replace” overwrites 3 items that were changed or made here.")).toBeVisible();
+    expect(screen.getByText(t("offer.overwritesAll"))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("inbox.showDifferences") }));
+    expect(shell.called("offerDifferences")).toEqual([{ id: "o1", onConflict: "replace" }]);
+    shell.tell({ event: "offerChanged", offer: offer({ ...names, in_place: { ...inPlace, state: "comparing" } }) });
+    expect(await screen.findByText("“Replace” overwrites at least 3 items that were changed or made here.")).toBeVisible();
+    await user.selectOptions(screen.getByLabelText(t("inbox.existing")), "keep");
+    expect(screen.queryByText(/overwrites/)).toBeNull();
   });
 
   test("opens into what differs, by keyboard, and is another list in another folder", async () => {
-    let differences: Difference[] = [edited, { ...edited, path: { path: "holiday/link" }, here_is: "in_the_way", offered_bytes: null, offered_changed_at: null }];
+    let differences: Difference[] = [edited, { ...edited, path: { path: "holiday/link" }, here_is: "in_the_way", edited: false, offered_bytes: null, offered_changed_at: null }];
     const shell = await startWindow({ devices: [labWs], offers: [offer({ comparison: { ...album, in_the_way: 1 } })] }, { offerDifferences: () => differences });
     await inbox();
     const open = screen.getByRole("button", { name: t("inbox.showDifferences") });
     expect(shell.called("offerDifferences")).toEqual([]);
     open.focus();
     await user.keyboard("{Enter}");
-    expect(shell.called("offerDifferences")).toEqual([{ id: "o1" }]);
+    expect(shell.called("offerDifferences")).toEqual([{ id: "o1", onConflict: "rename_top" }]);
     expect(await screen.findByText("holiday/notes")).toBeVisible();
-    expect(screen.getByText("Newer here: 12.0 kB, 2 hours ago. Offered: 11.0 kB, 3 days ago")).toBeVisible();
+    expect(screen.getByText("Newer here (changed or made here): 12.0 kB, 2 hours ago. Offered: 11.0 kB, 3 days ago")).toBeVisible();
     expect(screen.getByText(t("inbox.differs.inTheWay"))).toBeVisible();
     expect(open).toHaveFocus();
     expect(open).toHaveAttribute("aria-expanded", "true");
@@ -101,7 +112,7 @@ describe("how an offer compares with what is there", () => {
     expect(comparedWords({ ...album, at_least: true })).toBe("at least 18 new, 303 unchanged, 1 differs here");
     expect(comparedWords({ ...album, new: 0, unchanged: 0, differing: 2, in_the_way: 1, unreadable: 3 })).toBe("2 differ here, 1 blocked by another item here, 3 not readable here");
     expect(comparedWords({ ...album, new: 0, unchanged: 0, differing: 0 })).toBe("0 new");
-    expect(differenceWords({ ...edited, here_is: "other", here_bytes: null, here_changed_at: null }, Date.now())).toBe(t("inbox.differs.other"));
+    expect(differenceWords({ ...edited, here_is: "other", edited: false, here_bytes: null, here_changed_at: null }, Date.now())).toBe(t("inbox.differs.other"));
     await startWindow({ devices: [labWs], offers: [offer({ comparison: album })] }, { offerDifferences: () => [{ ...edited, path: { path: "<img src=x onerror=alert(1)>" } }] });
     await user.click(within(screen.getByRole("navigation")).getByRole("button", { name: new RegExp(t(VIEWS.settings)) }));
     await user.selectOptions(screen.getByLabelText(t("settings.language")), "Deutsch");

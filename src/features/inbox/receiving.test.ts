@@ -105,7 +105,7 @@ describe("receiving", () => {
     const existing = card.getByLabelText(t("inbox.existing"));
     expect(existing).toHaveAccessibleDescription(t("inbox.existing.renameTop.hint"));
     await user.selectOptions(existing, "replace");
-    expect(existing).toHaveAccessibleDescription(t("inbox.existing.replace.hint"));
+    expect(existing).toHaveAccessibleDescription(t("offer.overwritesAll"));
     await user.click(card.getByRole("button", { name: t("inbox.accept") }));
     expect(shell.called("accept")).toMatchObject([{ id: "o1", onConflict: "replace" }]);
     await waitFor(() => expect(screen.getByRole("button", { name: t("inbox.accept") })).toHaveFocus());

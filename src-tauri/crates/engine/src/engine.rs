@@ -23,6 +23,8 @@ use ringway_tree::receive::Expected;
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 
+use tokio::sync::broadcast;
+
 use crate::admission::{boot_ms, descriptors};
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
@@ -89,7 +91,8 @@ impl Engine {
         let store = Arc::new(store::Store::open(&paths.data)?);
         let tls = Tls::new(&identity)?;
         let (settings, places, changes) = (RwLock::new(settings), Places::default(), StoreChanges::default());
-        let shared = Shared { paths, identity, store, tls, settings, places, changes };
+        let (written, _) = broadcast::channel(limits::WRITTEN_MAX);
+        let shared = Shared { paths, identity, store, tls, settings, places, changes, written };
         Ok(Self { shared: Arc::new(shared), listeners: Arc::default() })
     }
 
@@ -558,7 +561,14 @@ impl Engine {
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.shared.store), vec![request.destination.clone()]);
         let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
-        copying::start_recorded(request, Some(record))
+        let (shared, destination) = (Arc::clone(&self.shared), request.destination.clone());
+        let transfer = copying::start_recorded(request, Some(record));
+        let copying = transfer.clone();
+        tokio::spawn(async move {
+            copying.wait().await;
+            shared.wrote_into(&destination);
+        });
+        transfer
     }
 
     /// Pairs with a receiver without sending anything. It proves the code, also where it is paired

@@ -36,9 +36,6 @@ pub const FAILURES_LISTED_MAX: usize = 1_000;
 /// Names that begin with a dot that the question about an offer points out one by one.
 pub const DOT_NAMES_SHOWN_MAX: usize = 8;
 
-/// Folders of another name that an offer is said to update, one by one.
-pub const UPDATED_SHOWN_MAX: usize = 8;
-
 /// Connections that have not shown what they are: when more come, those that stall go, so that a
 /// flood costs sockets and little else. A handshake under way takes some 60 KiB.
 pub const UNAUTHENTICATED_MAX: usize = 128;
@@ -207,6 +204,9 @@ pub const LISTINGS_BYTES_MAX: usize = 4 * ringway_wire::limits::LISTING_BYTES_MA
 /// Offers that are compared at once; of more, nothing is said. A disk that does not answer keeps
 /// its thread.
 pub const COMPARISONS_MAX: usize = 8;
+
+/// Transfers that have ended while offers are compared again. After more, all that wait are.
+pub const WRITTEN_MAX: usize = 64;
 
 /// How long an offer waits before the sender lists it: an answer by rule is there before, and a
 /// person notices no delay.

@@ -4,7 +4,7 @@ mod changes;
 mod drops;
 mod shares;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -16,6 +16,7 @@ use ringway_sys::dir::Dir;
 use ringway_tree::receive::{self, Expected, FolderIdentity};
 use ringway_wire::DeviceName;
 use ringway_wire::control::Greeting;
+use tokio::sync::broadcast;
 
 use crate::local::own_folders;
 use crate::local::paths::Paths;
@@ -36,9 +37,17 @@ pub(crate) struct Shared {
     /// The folders that offers land in.
     pub(crate) places: Places,
     pub(crate) changes: StoreChanges,
+    /// Folders into which a transfer of this program has written, when it ends.
+    pub(crate) written: broadcast::Sender<PathBuf>,
 }
 
 impl Shared {
+    /// Tells that a transfer into that folder has ended.
+    pub(crate) fn wrote_into(&self, folder: &Path) {
+        // Nobody may want to know.
+        let _ = self.written.send(std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into()));
+    }
+
     /// What has to be at a path for something to land there.
     pub(crate) fn expect(&self, folder: &Path) -> Expected {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())

@@ -19,7 +19,6 @@ mod shares;
 pub(crate) mod targets;
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -252,29 +251,6 @@ impl Store {
                 .optional()
         })?;
         Ok(what.and_then(|what| Brought::decode(&what)))
-    }
-
-    /// The folders that a device brought into `folder` and that got a number there, by their own
-    /// names, without their files.
-    pub(crate) fn numbered_in(&self, id: DeviceId, folder: &Path) -> Result<Vec<(Vec<u8>, Brought)>, Fault> {
-        let above = [folder.as_os_str().as_bytes(), b"/"].concat();
-        self.with(|connection| {
-            let mut all = connection.prepare_cached(
-                "SELECT substr(path, ?3 + 1), what FROM brought
-                 WHERE device = ?1 AND substr(path, 1, ?3) = ?2 AND substr(what, 1, 1) = ?4",
-            )?;
-            let params = params![id.0, above, above.len() as i64, &[Brought::NUMBERED][..]];
-            // One by one: a record may have 3.2 MB.
-            let found = all.query_map(params, |row| {
-                let (top, what): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                Ok((top, Brought::decode(&what)))
-            })?;
-            let named = found.filter_map(|found| match found {
-                Ok((top, brought)) => Some(Ok((top, brought?.without_files()))),
-                Err(error) => Some(Err(error)),
-            });
-            named.collect()
-        })
     }
 
     fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {

@@ -7,7 +7,7 @@ use crate::device::{DeviceId, LookAlike};
 use crate::id::{TransferId, TransferKey};
 use crate::paired::AskedBecause;
 use crate::text::{PathText, Text};
-use crate::transfer::ShownSize;
+use crate::transfer::{OnConflict, ShownSize};
 
 pub use comparison::{Comparison, ComparisonState, Difference, HereIs};
 
@@ -50,17 +50,31 @@ pub struct Offer {
     pub free_space: Option<FreeSpace>,
     /// Why a person is asked although the device's rule accepts.
     pub asked_because: Option<AskedBecause>,
-    /// How it compares with what is in that folder. None until its sender lists it.
+    /// How it compares with what `update` would merge it into. None until its sender lists it.
     pub comparison: Option<Comparison>,
+    /// How it compares with what has its own names there, which `replace`, `keep` and `rename` go
+    /// by. None where that is the same.
+    pub in_place: Option<Comparison>,
     /// The first folders there that the same device brought under another name, which its own name
     /// was taken by, and that `update` would go on with.
     pub updates: Vec<PathText>,
+    /// The first new names that `update` would give, because something has the own ones that this
+    /// device did not bring.
+    pub renamed: Vec<PathText>,
 }
 
 impl Offer {
     /// What tells it apart from all others.
     pub fn key(&self) -> TransferKey {
         TransferKey { from: Some(self.from_id), id: self.id }
+    }
+
+    /// How it compares with what it would be merged into under that policy.
+    pub fn compared_under(&self, on_conflict: OnConflict) -> Option<Comparison> {
+        match on_conflict {
+            OnConflict::RenameTop => self.comparison,
+            OnConflict::Replace | OnConflict::Keep | OnConflict::Rename => self.in_place.or(self.comparison),
+        }
     }
 
     /// What a yes to it as it stands here is given to.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use ringway_model::samples::{self, DIRECTIONS, SYNC_IO_REASONS, USER_TLS_REASONS};
 use ringway_model::sentences::{self, ROWS, Says, Unsuitable};
 use ringway_model::{
-    AskedBecause, AuthError, Bottleneck, DeviceId, Direction, Failure, Fault, Interruption, LookAlike, Outage,
-    Progress, Side, Stage,
+    AskedBecause, AuthError, Bottleneck, Comparison, ComparisonState, DeviceId, Direction, Failure, Fault,
+    Interruption, LookAlike, Offer, OnConflict, Outage, Progress, Side, Stage, TransferId,
 };
 use serde_json::{Value, json};
 
@@ -44,6 +44,32 @@ const GENERATED: [&str; 19] = [
 
 fn group(key: &str) -> Option<&'static str> {
     GENERATED.into_iter().find(|group| key.starts_with(group))
+}
+
+/// An offer that compares so, and would update and make folders of other names.
+fn offer(compared: Comparison) -> Offer {
+    Offer {
+        id: TransferId([0; 16]),
+        from: NAME.into(),
+        from_id: DeviceId([0; 32]),
+        looks_like: None,
+        names: Vec::new(),
+        more_names: 0,
+        dot_names: Vec::new(),
+        more_dot_names: 0,
+        entries_so_far: 0,
+        bytes_so_far: 0,
+        totals_final: false,
+        destination: NAME.into(),
+        in_share: None,
+        is_home: false,
+        free_space: None,
+        asked_because: None,
+        comparison: Some(compared),
+        in_place: None,
+        updates: vec![NAME.into()],
+        renamed: vec![NAME.into()],
+    }
 }
 
 /// The table as lines of the catalogue, a blank one between groups.
@@ -314,7 +340,14 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
         sentences::nothing_copied(),
         sentences::copied_so_far("1 file"),
     ];
-    others.into_iter().chain(sentences::offer_updates(&[NAME.into()])).for_each(take);
+    others.into_iter().for_each(&mut take);
+    let [update, replace] = [OnConflict::RenameTop, OnConflict::Replace];
+    let whole = Comparison { state: ComparisonState::Done, edited: 1, ..Comparison::default() };
+    for compared in [whole, Comparison { at_least: true, ..whole }] {
+        let offer = offer(compared);
+        [update, replace].into_iter().flat_map(|choice| sentences::would_do(&offer, choice)).for_each(&mut take);
+    }
+    sentences::replaces(None).into_iter().for_each(&mut take);
     // These are put into others.
     let parts = ["comparison.", "missing.", "operation.", "remedy.", "share.why.", "fault.notPublished.more"];
     for row in ROWS.iter().filter(|row| !parts.iter().any(|part| row.key.starts_with(part))) {

@@ -88,6 +88,9 @@ pub(crate) struct OffersArgs {
     /// List the files of this offer that differ from those in its folder: the name of the device
     /// that sent it, or the beginning of the offer's id
     pub(crate) offer: Option<String>,
+    /// As they would be met with this choice for existing files
+    #[arg(long, visible_alias = "existing", value_enum, requires = "offer", default_value_t = ConflictArg::Update)]
+    pub(crate) on_conflict: ConflictArg,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

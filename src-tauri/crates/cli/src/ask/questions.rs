@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ringway_engine::{IncomingOffer, covered_by};
-use ringway_model::{Comparison, Fault, Offer, ShownSize, TransferKey, sentences};
+use ringway_model::{Fault, Offer, OnConflict, ShownSize, TransferKey, sentences};
 
 use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
@@ -65,6 +65,8 @@ pub(crate) struct Questions {
     asked: Option<Asked>,
     /// When the question before ended, by an answer or because its offer was withdrawn.
     ended: Option<Instant>,
+    /// What this run does with existing files, drop boxes aside.
+    on_conflict: OnConflict,
 }
 
 /// The question on the screen: an answer is about this offer at this size, and about nothing else.
@@ -98,6 +100,11 @@ impl Asked {
 }
 
 impl Questions {
+    /// Of a run that does that with existing files.
+    pub(crate) fn new(on_conflict: OnConflict) -> Self {
+        Self { on_conflict, ..Self::default() }
+    }
+
     /// An offer to ask about, when those before it have been answered.
     pub(crate) fn push(&mut self, offer: IncomingOffer) {
         self.waiting.push_back(offer);
@@ -130,7 +137,7 @@ impl Questions {
 
     /// Resolves with how the offer of the question on the screen compares with its folder, once for
     /// each question.
-    pub(crate) fn compared(&self) -> impl Future<Output = (TransferKey, Comparison)> + use<> {
+    pub(crate) fn compared(&self) -> impl Future<Output = TransferKey> + use<> {
         let asked = self.asked.filter(|asked| !asked.has_compared);
         let asked = asked.and_then(|asked| {
             let offer = self.waiting.front().filter(|offer| asked.is_about(&offer.summary()))?;
@@ -138,22 +145,26 @@ impl Questions {
         });
         async move {
             match asked {
-                Some((key, compared)) => (key, compared.await),
+                Some((key, compared)) => {
+                    compared.await;
+                    key
+                }
                 None => std::future::pending().await,
             }
         }
     }
 
     /// Tells how it compares; the question is asked again below that.
-    pub(crate) fn say_compared(&mut self, (key, comparison): (TransferKey, Comparison), out: &Output) {
+    pub(crate) fn say_compared(&mut self, key: TransferKey, out: &Output) {
         let Some(asked) = self.asked.as_mut().filter(|asked| asked.key == key) else { return };
         asked.has_compared = true;
-        if let Some(counts) = sentences::compared(&comparison) {
+        let Some(offer) = self.waiting.front().map(IncomingOffer::summary) else { return };
+        let on_conflict = if offer.in_share.is_some() { OnConflict::RenameTop } else { self.on_conflict };
+        if let Some(counts) = offer.compared_under(on_conflict).as_ref().and_then(sentences::compared) {
             out.must_say(format_args!("  Compared with that folder: {counts}."));
         }
-        let offer = self.waiting.front().map(IncomingOffer::summary);
-        if let Some(updates) = offer.and_then(|offer| sentences::offer_updates(&offer.updates)) {
-            out.must_say(format_args!("  {}", updates.what()));
+        for says in sentences::would_do(&offer, on_conflict) {
+            out.must_say(format_args!("  {}", says.what()));
         }
     }
 
@@ -290,7 +301,9 @@ mod tests {
             is_home: false,
             asked_because: None,
             comparison: None,
+            in_place: None,
             updates: Vec::new(),
+            renamed: Vec::new(),
             free_space: Some(FreeSpace {
                 free_bytes: 2_000_000_000,
                 free_entries: None,

@@ -80,7 +80,7 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         stops,
         receiver,
         board,
-        questions: Questions::default(),
+        questions: Questions::new(args.landing.on_conflict.into()),
         running: JoinSet::new(),
         interactive,
         into_home,
@@ -334,11 +334,6 @@ impl Reception<'_> {
             self.out.say(format_args!("Accepted, {by}, into {into}: {}.", questions::named(&summary)));
             self.accept(offer, bytes_max, None);
         } else if self.interactive {
-            let on_conflict = match summary.in_share {
-                Some(_) => OnConflict::RenameTop,
-                None => self.args.landing.on_conflict.into(),
-            };
-            offer.compare_under(on_conflict);
             self.questions.push(offer);
         } else {
             let why = match &summary.asked_because {

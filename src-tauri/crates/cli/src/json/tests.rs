@@ -42,7 +42,9 @@ fn offered(asked_because: Option<AskedBecause>) -> Offer {
         free_space: None,
         asked_because,
         comparison: None,
+        in_place: None,
         updates: Vec::new(),
+        renamed: Vec::new(),
     }
 }
 

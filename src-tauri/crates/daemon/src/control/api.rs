@@ -100,10 +100,10 @@ macro_rules! operations {
                 /// Accepts an offer of the size that the person saw.
                 Accept accept(id: String, shown: ShownSize, on_conflict: OnConflict) -> Moving =
                     task |shared| shared.app.offers.accept(&id, shown, on_conflict).await?;
-                /// The entries of an offer that differ from what is in its folder, as far as they
-                /// were found; at most 1,000.
-                OfferDifferences offer_differences(id: String) -> Vec<Difference> =
-                    blocking |app| app.offers.differences(&id)?;
+                /// The entries of an offer that differ from what is in its folder, as that policy
+                /// goes by them and as far as they were found; at most 1,000.
+                OfferDifferences offer_differences(id: String, on_conflict: OnConflict) -> Vec<Difference> =
+                    blocking |app| app.offers.differences(&id, on_conflict)?;
                 /// How a transfer's offer compared with its folder before it was received; none
                 /// if that is not kept any more.
                 ComparedBefore compared_before(id: String) -> Option<ComparedBefore> =

@@ -10,7 +10,7 @@ pub use crate::dto::GivenPath;
 use crate::dto::{AppEvent, Update};
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 17;
+pub const PROTOCOL: u32 = 18;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces
 /// ([`Call::Gather`]).

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_model::{
-    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Note, Offer, OnConflict, Outcome,
-    PairingRequest, Report, Side, TransferKey, TurnedAway,
+    Counts, DeclineReason, Device, Difference, Direction, Fault, Note, Offer, OnConflict, Outcome, PairingRequest,
+    Report, Side, TransferKey, TurnedAway,
 };
 use tokio::sync::oneshot;
 
@@ -102,8 +102,7 @@ impl IncomingOffer {
 
     /// What it says of itself; totals and comparison may have grown since.
     pub fn summary(&self) -> Offer {
-        let (comparison, updates) = (self.listing.comparison(), self.listing.updated());
-        Offer { comparison, updates, ..self.summary.lock().clone() }
+        self.listing.fill(self.summary.lock().clone())
     }
 
     /// Compares it with another folder from now on.
@@ -111,20 +110,14 @@ impl IncomingOffer {
         self.listing.compare_with(folder);
     }
 
-    /// Compares it from now on as it would land under that policy: `update` has a device go on with
-    /// its folder of another name.
-    pub fn compare_under(&self, on_conflict: OnConflict) {
-        self.listing.compare_under(on_conflict);
-    }
-
-    /// The entries that differ from what is in the folder, as far as they were found; at most a
-    /// thousand.
-    pub fn differences(&self) -> Vec<Difference> {
-        self.listing.differences()
+    /// The entries that differ from what is in the folder, as that policy goes by them and as far
+    /// as they were found; at most a thousand.
+    pub fn differences(&self, on_conflict: OnConflict) -> Vec<Difference> {
+        self.listing.differences(on_conflict)
     }
 
     /// Resolves when it was compared with the folder. That may never happen.
-    pub fn compared(&self) -> impl Future<Output = Comparison> + Send + use<> {
+    pub fn compared(&self) -> impl Future<Output = ()> + Send + use<> {
         let listing = Arc::clone(&self.listing);
         async move { listing.compared().await }
     }

@@ -37,8 +37,10 @@ use request::Request;
 /// Gets something to its end and reports it.
 pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer, questions: Questions) {
     let (paired, mut known) = watch::channel(None);
+    let destination = request.destination.clone();
     let work = Box::pin(get(&shared, (request, questions), &transfer, &paired));
     let ended = stop_when(forgotten(&shared, &mut known), &transfer, work).await;
+    shared.wrote_into(&destination);
     transfer.end(ended);
 }
 

@@ -8,16 +8,18 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use ringway_model::{Comparison, ComparisonState, DeviceId, Difference, OnConflict, PathText};
+use ringway_model::{Comparison, ComparisonState, DeviceId, Difference, Offer, OnConflict, PathText};
 use ringway_tree::limits::LISTING_TIME_MAX;
-use ringway_tree::receive::Brought;
-use ringway_tree::receive::compare::Comparer;
+use ringway_tree::receive::compare::{AskBrought, Comparer, Found, Tally};
 use ringway_wire::OfferedNames;
 use ringway_wire::listing::{ListingEnd, ListingPage};
 use tokio::sync::Notify;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use crate::limits::{COMPARISONS_MAX, LISTINGS_BYTES_MAX, UPDATED_SHOWN_MAX};
+use super::taking::outside::Outside;
+use crate::limits::{COMPARISONS_MAX, LISTINGS_BYTES_MAX};
 use crate::shared::Shared;
+use crate::store::landed::received_key;
 
 /// What the listings of all offers that wait take together.
 #[derive(Default)]
@@ -26,6 +28,7 @@ pub(crate) struct Listings {
     held: AtomicUsize,
     /// Threads that compare.
     comparing: AtomicUsize,
+    waiting: Mutex<Vec<Weak<Listing>>>,
 }
 
 /// The listing of one offer, and how it compares with a folder.
@@ -33,10 +36,9 @@ pub(crate) struct Listing {
     shared: Arc<Shared>,
     all: Arc<Listings>,
     from: DeviceId,
-    /// What is offered. It may be long, and goes once the offer is answered.
-    names: Weak<OfferedNames>,
     /// Threads that compare are confined to the folder.
     confines: bool,
+    outside: Outside,
     state: Mutex<State>,
     changed: Condvar,
     compared: Notify,
@@ -49,37 +51,46 @@ struct State {
     /// No page follows.
     end: Option<ListingEnd>,
     folder: Option<PathBuf>,
-    /// It would update folders that got a number.
-    updates: bool,
-    /// The first of those.
-    updated: Vec<PathText>,
-    /// The comparison that counts; earlier ones were of other folders.
+    /// The same without links, once it is compared with.
+    real_folder: Option<PathBuf>,
+    /// The comparison that counts; earlier ones were of other folders, or of what they held then.
     number: u64,
     /// That one was begun.
     has_begun: bool,
-    counts: Comparison,
-    differences: Vec<Difference>,
+    found: Found,
     is_over: bool,
 }
 
+impl State {
+    fn is_comparing(&self) -> bool {
+        !self.has_begun || self.found.update.counts.state == ComparisonState::Comparing
+    }
+
+    fn set(&mut self, state: ComparisonState, at_least: bool) {
+        for tally in std::iter::once(&mut self.found.update).chain(&mut self.found.in_place) {
+            tally.counts = Comparison { state, at_least, ..tally.counts };
+        }
+    }
+}
+
 impl Listing {
-    /// Of an offer of `names` by a device, whose listing may arrive.
-    pub(super) fn new(
-        shared: &Arc<Shared>,
-        all: &Arc<Listings>,
-        (from, names): (DeviceId, &Arc<OfferedNames>),
-        confines: bool,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    /// Of an offer by a device, whose listing may arrive.
+    pub(super) fn new(shared: &Arc<Shared>, all: &Arc<Listings>, from: DeviceId, confines: bool) -> Arc<Self> {
+        let listing = Arc::new(Self {
             shared: Arc::clone(shared),
             all: Arc::clone(all),
             from,
-            names: Arc::downgrade(names),
             confines,
+            outside: Outside::new(),
             state: Mutex::default(),
             changed: Condvar::new(),
             compared: Notify::new(),
-        })
+        });
+        let mut waiting = all.waiting.lock();
+        waiting.retain(|listing| listing.strong_count() > 0);
+        waiting.push(Arc::downgrade(&listing));
+        drop(waiting);
+        listing
     }
 
     /// Keeps a page, as long as all listings together are not too long.
@@ -97,7 +108,7 @@ impl Listing {
             state.end = Some(page.end()).filter(|end| *end != ListingEnd::More);
             state.pages.push(Arc::new(page));
         }
-        self.begin(&mut state);
+        self.begin(&mut state, COMPARISONS_MAX);
         drop(state);
         self.changed.notify_all();
     }
@@ -107,54 +118,62 @@ impl Listing {
         let mut state = self.state.lock();
         if state.folder.as_deref() != Some(folder) {
             state.folder = Some(folder.to_owned());
-            self.begin_anew(state);
+            self.begin_anew(state, COMPARISONS_MAX);
         }
     }
 
-    /// Compares with where it would land under this policy from now on. Until then it is
-    /// not known to go on with folders of another name.
-    pub(crate) fn compare_under(self: &Arc<Self>, on_conflict: OnConflict) {
-        let mut state = self.state.lock();
-        let updates = on_conflict == OnConflict::RenameTop;
-        if state.updates != updates {
-            state.updates = updates;
-            self.begin_anew(state);
+    /// Compares once more, if it was compared: what is in the folder may have changed.
+    fn compare_again(self: &Arc<Self>) {
+        let state = self.state.lock();
+        if state.has_begun && !state.is_over {
+            self.begin_anew(state, COMPARISONS_MAX + 1);
         }
     }
 
-    fn begin_anew(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+    fn begin_anew(self: &Arc<Self>, mut state: MutexGuard<'_, State>, at_once_max: usize) {
         state.number += 1;
-        (state.counts, state.has_begun) = (Comparison::default(), false);
-        state.differences.clear();
-        state.updated.clear();
-        self.begin(&mut state);
+        (state.found, state.has_begun) = (Found::default(), false);
+        self.begin(&mut state, at_once_max);
         drop(state);
         self.changed.notify_all();
     }
 
-    /// The first folders here that it would update although they have another name than the
-    /// sender's.
-    pub(crate) fn updated(&self) -> Vec<PathText> {
-        self.state.lock().updated.clone()
-    }
-
-    /// How it compares; none until something of the listing has arrived.
-    pub(crate) fn comparison(&self) -> Option<Comparison> {
+    /// An offer with how it compares. Nothing is known until something of the listing has arrived.
+    pub(crate) fn fill(&self, offer: Offer) -> Offer {
         let state = self.state.lock();
-        state.has_begun.then_some(state.counts)
+        let Found { update, in_place, updated, renamed } = &state.found;
+        let names = |names: &[Vec<u8>]| {
+            names.iter().map(|name| PathText::from(OsString::from_vec(name.clone()))).collect::<Vec<_>>()
+        };
+        Offer {
+            comparison: state.has_begun.then_some(update.counts),
+            in_place: in_place.as_ref().map(|in_place| in_place.counts),
+            updates: names(updated),
+            renamed: names(renamed),
+            ..offer
+        }
     }
 
-    /// The differences that were found so far.
-    pub(crate) fn differences(&self) -> Vec<Difference> {
-        self.state.lock().differences.clone()
+    /// The differences that were found so far, as that policy goes by them.
+    pub(crate) fn differences(&self, on_conflict: OnConflict) -> Vec<Difference> {
+        let Found { update, in_place, .. } = &self.state.lock().found;
+        let Tally { differences, .. } = match on_conflict {
+            OnConflict::RenameTop => update,
+            OnConflict::Replace | OnConflict::Keep | OnConflict::Rename => in_place.as_ref().unwrap_or(update),
+        };
+        differences.clone()
     }
 
     /// Resolves when the comparison is over.
-    pub(crate) async fn compared(&self) -> Comparison {
+    pub(crate) async fn compared(&self) {
+        self.until(|state| !state.is_comparing()).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&State) -> bool) {
         loop {
             let notified = self.compared.notified();
-            if let Some(counts) = self.comparison().filter(|counts| counts.state != ComparisonState::Comparing) {
-                return counts;
+            if is_so(&self.state.lock()) {
+                return;
             }
             notified.await;
         }
@@ -168,17 +187,18 @@ impl Listing {
         self.all.held.fetch_sub(std::mem::take(&mut state.held), Ordering::Relaxed);
         drop(state);
         self.changed.notify_all();
+        self.compared.notify_waiters();
     }
 
-    /// Begins to compare once there is a folder and something to compare.
-    fn begin(self: &Arc<Self>, state: &mut State) {
+    /// Begins to compare once there is a folder and something to compare, unless so many are.
+    fn begin(self: &Arc<Self>, state: &mut State, at_once_max: usize) {
         if state.has_begun || state.is_over || (state.pages.is_empty() && state.end.is_none()) {
             return;
         }
         let Some(folder) = state.folder.clone() else { return };
         state.has_begun = true;
         let (listing, number) = (Arc::clone(self), state.number);
-        let has_place = self.all.comparing.fetch_add(1, Ordering::Relaxed) < COMPARISONS_MAX;
+        let has_place = self.all.comparing.fetch_add(1, Ordering::Relaxed) < at_once_max;
         let work = move || {
             let compared = listing.run(number, &folder);
             listing.all.comparing.fetch_sub(1, Ordering::Relaxed);
@@ -190,7 +210,7 @@ impl Listing {
         };
         if !spawned {
             self.all.comparing.fetch_sub(1, Ordering::Relaxed);
-            state.counts.state = ComparisonState::Unknown;
+            state.set(ComparisonState::Unknown, false);
             self.compared.notify_waiters();
         }
     }
@@ -202,15 +222,16 @@ impl Listing {
         if !self.shared.expect(folder).is_there(folder) {
             return None;
         }
-        let mut comparer = Comparer::open(folder, self.confines, self.numbered_in(number, folder)).ok()?;
+        let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
+        let brought = self.ask_brought(real.clone());
         {
             let mut state = self.state.lock();
             if state.number != number || state.is_over {
                 return None;
             }
-            let shown = comparer.updated().take(UPDATED_SHOWN_MAX);
-            state.updated = shown.map(|name| OsString::from_vec(name.to_vec()).into()).collect();
+            state.real_folder = Some(real);
         }
+        let mut comparer = Comparer::open(folder, self.confines, brought).ok()?;
         for at in 0.. {
             let page = match self.page(number, at, until) {
                 Next::Page(page) => page,
@@ -223,8 +244,7 @@ impl Listing {
             if state.number != number || state.is_over {
                 return None;
             }
-            state.counts = comparer.counts();
-            state.differences.append(&mut comparer.take_differences());
+            state.found = comparer.found().clone();
             if !whole {
                 return Some(true);
             }
@@ -232,19 +252,13 @@ impl Listing {
         None
     }
 
-    /// What of the offer got a number there before, where that would be updated. Nothing where the
-    /// store cannot be asked.
-    fn numbered_in(&self, number: u64, folder: &Path) -> Vec<(Vec<u8>, Brought)> {
-        let state = self.state.lock();
-        if state.number != number || !state.updates {
-            return Vec::new();
-        }
-        drop(state);
-        let Some(names) = self.names.upgrade() else { return Vec::new() };
-        let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
-        let mut found = self.shared.store.numbered_in(self.from, &folder).unwrap_or_default();
-        found.retain(|(top, _)| names.has(top));
-        found
+    /// What the device brought into that folder. Nothing where the store cannot be asked.
+    fn ask_brought(&self, folder: PathBuf) -> AskBrought {
+        let (shared, outside, from) = (Arc::clone(&self.shared), self.outside.clone(), self.from);
+        Box::new(move |top: &[u8]| {
+            let (shared, path) = (Arc::clone(&shared), received_key(&folder, top));
+            outside.run(move || shared.store.brought(from, &path).ok().flatten()).flatten()
+        })
     }
 
     fn page(&self, number: u64, at: usize, until: Instant) -> Next {
@@ -275,14 +289,42 @@ impl Listing {
         if state.number == number && !state.is_over {
             match is_more {
                 // Nothing of it had a place.
-                Some(true) if state.counts == Comparison::default() => state.counts.state = ComparisonState::Unknown,
-                Some(at_least) => {
-                    state.counts = Comparison { state: ComparisonState::Done, at_least, ..state.counts };
+                Some(true) if state.found.update.counts == Comparison::default() => {
+                    state.set(ComparisonState::Unknown, false);
                 }
-                None => state.counts.state = ComparisonState::Unknown,
+                Some(at_least) => state.set(ComparisonState::Done, at_least),
+                None => state.set(ComparisonState::Unknown, false),
             }
             drop(state);
             self.compared.notify_waiters();
+        }
+    }
+}
+
+/// Compares the offers that wait again whenever something of ours was written into their folders.
+/// One after the other: what is written meanwhile is one more reason for the next round.
+pub(super) async fn compare_again(all: Weak<Listings>, mut written: Receiver<PathBuf>) {
+    loop {
+        let mut folders = match written.recv().await {
+            Ok(folder) => Some(vec![folder]),
+            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => return,
+        };
+        while let (Some(known), Ok(folder)) = (&mut folders, written.try_recv()) {
+            known.push(folder);
+        }
+        let Some(all) = all.upgrade() else { return };
+        let waiting = all.waiting.lock().clone();
+        drop(all);
+        for listing in waiting.iter().filter_map(Weak::upgrade) {
+            let Some(compared) = listing.state.lock().real_folder.clone() else { continue };
+            let touches = |folder: &PathBuf| folder.starts_with(&compared) || compared.starts_with(folder);
+            if folders.as_ref().is_none_or(|folders| folders.iter().any(touches)) {
+                listing.compare_again();
+                // A disk that does not answer keeps no other offer waiting.
+                let is_settled = listing.until(|state| state.is_over || !state.is_comparing());
+                let _ = tokio::time::timeout(2 * LISTING_TIME_MAX, is_settled).await;
+            }
         }
     }
 }

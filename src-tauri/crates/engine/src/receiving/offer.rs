@@ -224,7 +224,7 @@ async fn ask(
     let listing = UntilAnswered(Listing::new(
         &listening.shared,
         &listening.listings,
-        (visitor.device.id, &visitor.names),
+        visitor.device.id,
         listening.confinement.is_ok(),
     ));
     let lacks_folder = landing.lacks_folder.take();
@@ -522,7 +522,9 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: &Decision, folder
         in_share: visitor.drop.as_ref().map(DropPlace::shown),
         asked_because: decision.asked_because().cloned(),
         comparison: None,
+        in_place: None,
         updates: Vec::new(),
+        renamed: Vec::new(),
     }
 }
 

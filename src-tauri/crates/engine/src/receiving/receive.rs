@@ -41,6 +41,7 @@ use crate::reach::interfaces;
 use crate::receiving::answer_places::AnswerPlaces;
 use crate::receiving::arrivals::Arrivals;
 use crate::receiving::event::ReceiverEvent;
+use crate::receiving::listing::compare_again;
 use crate::receiving::queue::Queue;
 use crate::receiving::shares::Shares;
 use crate::shared::Shared;
@@ -132,6 +133,8 @@ pub(crate) async fn listen(
         }
         (None, true) => listening.draw_code()?,
     }
+    let written = listening.shared.written.subscribe();
+    tokio::spawn(compare_again(Arc::downgrade(&listening.listings), written));
     let accepting = tokio::spawn(accept(listener, Arc::clone(&listening)));
     let mut receiver =
         Receiver { listening, events: told, accepting, local_address, announcing: None, announced: Ok(false) };

@@ -2,7 +2,7 @@
 //! lands there, and what one session of it brings.
 mod dialling;
 mod job;
-mod outside;
+pub(super) mod outside;
 mod silence;
 
 use std::os::fd::{AsFd, AsRawFd};

@@ -1,7 +1,8 @@
 //! What an offer would do to what is in its folder: told while a person decides, never waited for.
 use std::time::Instant;
 
-use ringway_engine::IncomingOffer;
+use ringway_engine::copying::{CopyOptions, CopyRequest};
+use ringway_engine::{IncomingOffer, Transfer};
 use ringway_model::{Comparison, ComparisonState, HereIs};
 use ringway_wire::limits::LISTING_ENTRIES_MAX;
 
@@ -19,8 +20,67 @@ fn write(file: &Path, content: &str) {
     fs::File::options().write(true).open(file).unwrap().set_modified(time).unwrap();
 }
 
+const DONE: Comparison = Comparison {
+    state: ComparisonState::Done,
+    new: 0,
+    unchanged: 0,
+    differing: 0,
+    edited: 0,
+    in_the_way: 0,
+    unreadable: 0,
+    at_least: false,
+};
+
+/// How it compares under `update`.
 async fn compared(offer: &IncomingOffer) -> Comparison {
-    timeout(LONG, offer.compared()).await.expect("it is compared")
+    timeout(LONG, offer.compared()).await.expect("it is compared");
+    offer.summary().comparison.unwrap()
+}
+
+/// Waits until an offer that was compared is compared anew, with that result under `update`.
+async fn compared_anew(offer: &IncomingOffer, expected: Comparison) {
+    let anew = async {
+        while offer.summary().comparison != Some(expected) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    if timeout(LONG, anew).await.is_err() {
+        assert_eq!(offer.summary().comparison, Some(expected));
+    }
+}
+
+fn accepting(on_conflict: OnConflict) -> AcceptOptions {
+    AcceptOptions { on_conflict, ..AcceptOptions::default() }
+}
+
+/// A device that has offers of another one wait.
+struct Waiting<'d> {
+    laptop: &'d Device,
+    receiver: Receiver,
+    code: Option<&'static str>,
+}
+
+impl<'d> Waiting<'d> {
+    async fn new(laptop: &'d Device, lab: &Device) -> Self {
+        Self { laptop, receiver: lab.receiver(Some("7-river-camera")).await, code: Some("7-river-camera") }
+    }
+
+    async fn offer(&mut self, path: &str) -> (Transfer, IncomingOffer) {
+        let to = target(&self.receiver);
+        let request = request(&[folder(self.laptop.path(path))], &to, self.code.take(), IoMode::Auto, None);
+        let sending = self.laptop.engine.send(request);
+        (sending, offered(&mut self.receiver).await)
+    }
+
+    async fn send(&mut self, path: &str, on_conflict: OnConflict) -> Arc<Report> {
+        let (sending, offer) = self.offer(path).await;
+        end((sending, offer), on_conflict).await
+    }
+}
+
+async fn end((sending, offer): (Transfer, IncomingOffer), on_conflict: OnConflict) -> Arc<Report> {
+    let receiving = offer.accept(accepting(on_conflict)).await.unwrap();
+    timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap().1
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,33 +91,34 @@ async fn offer_is_compared_with_its_folder_and_with_another_one() {
     write(&lab.path("in/set/7"), "edited here");
     write(&lab.path("in/set/only-here"), "stays");
     let before = listing(&lab.path("in"));
-    let mut receiver = lab.receiver(Some("7-river-camera")).await;
-    let first = request(&[folder(laptop.path("set"))], &target(&receiver), Some("7-river-camera"), IoMode::Auto, None);
-    let sending = laptop.engine.send(first);
-    let offer = offered(&mut receiver).await;
-    let done = Comparison { state: ComparisonState::Done, ..Comparison::default() };
-    // The folder itself is there.
-    let expected = Comparison { new: 5, unchanged: 15, differing: 1, ..done };
-    assert_eq!(compared(&offer).await, expected);
-    assert_eq!(offer.summary().comparison, Some(expected));
-    let differences = offer.differences();
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    let (sending, offer) = waiting.offer("set").await;
+    // The folder itself is there, and all of it is the owner's.
+    let expected = Comparison { new: 5, unchanged: 15, differing: 1, edited: 1, ..DONE };
+    assert_eq!(compared(&offer).await, Comparison { new: 21, ..DONE }, "it goes to a folder of its own");
+    let summary = offer.summary();
+    assert_eq!((summary.in_place, &summary.renamed), (Some(expected), &vec!["set (1)".into()]));
+    assert_eq!(summary.compared_under(OnConflict::Replace), Some(expected));
+    assert!(offer.differences(OnConflict::RenameTop).is_empty());
+    let differences = offer.differences(OnConflict::Replace);
     assert_eq!(differences.len(), 1);
     assert_eq!((&differences[0].path, differences[0].here_is), (&"set/7".into(), HereIs::Other));
+    assert!(differences[0].edited);
     assert_eq!(listing(&lab.path("in")), before, "nothing was changed");
 
     // Another folder is compared anew, and a third one cannot be.
     fs::create_dir(lab.path("elsewhere")).unwrap();
     offer.compare_with(&lab.path("elsewhere"));
-    assert_eq!(compared(&offer).await, Comparison { new: 21, ..done });
-    assert!(offer.differences().is_empty());
+    assert_eq!(compared(&offer).await, Comparison { new: 21, ..DONE });
+    assert_eq!((offer.summary().in_place, offer.summary().renamed), (None, Vec::new()));
     offer.compare_with(&lab.path("gone"));
     assert_eq!(compared(&offer).await.state, ComparisonState::Unknown);
     offer.compare_with(&lab.path("in"));
-    assert_eq!(compared(&offer).await, expected);
+    compared(&offer).await;
+    assert_eq!(offer.summary().in_place, Some(expected));
 
     // It is received as ever.
-    let options = AcceptOptions { on_conflict: OnConflict::Replace, ..AcceptOptions::default() };
-    let receiving = offer.accept(options).await.unwrap();
+    let receiving = offer.accept(accepting(OnConflict::Replace)).await.unwrap();
     let (sent, received) = timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap();
     assert_complete(&sent);
     assert_eq!((received.counts.unchanged, received.counts.failed), (14, 0));
@@ -70,37 +131,119 @@ async fn offer_that_updates_a_numbered_folder_is_compared_with_that_and_names_it
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     set(&laptop.path("set"), 0..20);
     set(&lab.path("in/set"), 30..40);
-    let mut receiver = lab.receiver(Some("7-river-camera")).await;
-    let to = target(&receiver);
-    let mut code = Some("7-river-camera");
-    let options = || AcceptOptions { on_conflict: OnConflict::RenameTop, ..AcceptOptions::default() };
-    let mut offers = async || {
-        let sending = laptop.engine.send(request(&[folder(laptop.path("set"))], &to, code.take(), IoMode::Auto, None));
-        (sending, offered(&mut receiver).await)
-    };
-    let (sending, offer) = offers().await;
-    offer.compare_under(OnConflict::RenameTop);
-    compared(&offer).await;
-    assert!(offer.summary().updates.is_empty(), "it is the owner's folder");
-    let receiving = offer.accept(options()).await.unwrap();
-    timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap();
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    waiting.send("set", OnConflict::RenameTop).await;
     assert!(lab.path("in/set (1)/19").exists());
 
     write(&lab.path("in/set (1)/7"), "edited here");
-    let (sending, offer) = offers().await;
-    let done = Comparison { state: ComparisonState::Done, ..Comparison::default() };
-    assert_eq!(compared(&offer).await, Comparison { new: 20, unchanged: 1, ..done }, "other policies merge there");
-    offer.compare_under(OnConflict::RenameTop);
+    let (sending, offer) = waiting.offer("set").await;
     // The folder itself is there.
-    let expected = Comparison { unchanged: 20, differing: 1, ..done };
+    let expected = Comparison { unchanged: 20, differing: 1, edited: 1, ..DONE };
     assert_eq!(compared(&offer).await, expected);
-    assert_eq!((offer.summary().comparison, offer.summary().updates), (Some(expected), vec!["set (1)".into()]));
-    let differences = offer.differences();
+    let summary = offer.summary();
+    assert_eq!((summary.updates, summary.renamed), (vec!["set (1)".into()], Vec::new()));
+    assert_eq!(summary.in_place, Some(Comparison { new: 20, unchanged: 1, ..DONE }), "other policies merge there");
+    let differences = offer.differences(OnConflict::RenameTop);
     assert_eq!((differences.len(), &differences[0].path), (1, &"set/7".into()));
-    let receiving = offer.accept(options()).await.unwrap();
-    let (_, received) = timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap();
+    let received = end((sending, offer), OnConflict::RenameTop).await;
     assert_eq!(received.arrived, [ringway_model::PathText::from(lab.path("in/set (1)"))]);
     assert_eq!(listing(&lab.path("in/set")).len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_were_changed_here_are_counted_apart_from_earlier_versions() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    set(&laptop.path("set"), 0..5);
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    waiting.send("set", OnConflict::RenameTop).await;
+    fs::write(lab.path("in/set/1"), "changed here").unwrap();
+    fs::write(lab.path("in/set/new"), "made here").unwrap();
+    (0..3).for_each(|number| fs::write(laptop.path("set").join(number.to_string()), "the next version").unwrap());
+    fs::write(laptop.path("set/new"), "made there").unwrap();
+    let (sending, offer) = waiting.offer("set").await;
+    // 0 and 2 are as they were received.
+    assert_eq!(compared(&offer).await, Comparison { unchanged: 3, differing: 4, edited: 2, ..DONE });
+    let edited = offer.differences(OnConflict::RenameTop).into_iter().filter(|found| found.edited);
+    let mut edited: Vec<_> = edited.map(|found| found.path.to_string()).collect();
+    edited.sort();
+    assert_eq!(edited, ["set/1", "set/new"]);
+    let received = end((sending, offer), OnConflict::RenameTop).await;
+    assert_eq!(received.counts.edited, 2, "as many as were told");
+    assert_eq!(fs::read(lab.path("in/set/1")).unwrap(), b"changed here");
+    assert_eq!(fs::read(lab.path("in/set/2")).unwrap(), b"the next version");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offers_that_wait_are_compared_again_when_a_transfer_into_their_folder_ends() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    set(&laptop.path("p/set"), 0..5);
+    set(&laptop.path("q/set"), 3..10);
+    set(&lab.path("in/set"), 30..40);
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    let first = waiting.offer("p/set").await;
+    let second = waiting.offer("q/set").await;
+    for offer in [&first.1, &second.1] {
+        compared(offer).await;
+        assert_eq!(offer.summary().renamed, ["set (1)"]);
+    }
+    end(first, OnConflict::RenameTop).await;
+    compared_anew(&second.1, Comparison { new: 5, unchanged: 3, ..DONE }).await;
+    assert_eq!((second.1.summary().updates, second.1.summary().renamed), (vec!["set (1)".into()], Vec::new()));
+
+    // So they are when something else of this program has written there.
+    let copied = lab.engine.copy(CopyRequest {
+        sources: vec![laptop.path("q/set/9")],
+        destination: lab.path("in/set (1)"),
+        options: CopyOptions::default(),
+    });
+    timeout(LONG, copied.wait()).await.unwrap();
+    compared_anew(&second.1, Comparison { new: 4, unchanged: 4, ..DONE }).await;
+    end(second, OnConflict::RenameTop).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn file_at_the_top_is_said_to_get_the_number_that_it_gets() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    write(&laptop.path("notes.txt"), "from there");
+    fs::write(lab.path("in/notes.txt"), "of the owner").unwrap();
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    let (sending, offer) = waiting.offer("notes.txt").await;
+    assert_eq!(compared(&offer).await, Comparison { new: 1, ..DONE });
+    assert_eq!(offer.summary().renamed, ["notes (1).txt"]);
+    assert_eq!(offer.summary().in_place, Some(Comparison { differing: 1, edited: 1, ..DONE }));
+    let received = end((sending, offer), OnConflict::RenameTop).await;
+    assert_eq!(received.arrived, [ringway_model::PathText::from(lab.path("in/notes (1).txt"))]);
+
+    // This version is there.
+    let (sending, offer) = waiting.offer("notes.txt").await;
+    assert_eq!(compared(&offer).await, Comparison { unchanged: 1, ..DONE });
+    assert!(offer.summary().renamed.is_empty());
+    end((sending, offer), OnConflict::RenameTop).await;
+    assert_eq!(listing(&lab.path("in")).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn untouched_name_of_a_file_whose_other_name_was_edited_is_updated() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    set(&laptop.path("set"), 0..3);
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    waiting.send("set", OnConflict::RenameTop).await;
+    fs::write(lab.path("in/set/1"), "changed here").unwrap();
+    fs::write(laptop.path("set/1"), "version 2").unwrap();
+    fs::create_dir(laptop.path("set/below")).unwrap();
+    fs::hard_link(laptop.path("set/1"), laptop.path("set/below/other")).unwrap();
+    waiting.send("set", OnConflict::RenameTop).await;
+    assert_eq!(fs::read(lab.path("in/set/below/other")).unwrap(), b"version 2");
+    assert_eq!(fs::read(lab.path("in/set/1 (1)")).unwrap(), b"version 2");
+
+    fs::write(laptop.path("set/1"), "the third version").unwrap();
+    let (sending, offer) = waiting.offer("set").await;
+    assert_eq!(compared(&offer).await, Comparison { unchanged: 4, differing: 2, edited: 1, ..DONE });
+    let received = end((sending, offer), OnConflict::RenameTop).await;
+    assert_eq!(received.counts.edited, 1);
+    assert_eq!(fs::read(lab.path("in/set/below/other")).unwrap(), b"the third version");
+    assert!(!lab.path("in/set/below/other (1)").exists());
+    assert_eq!(fs::read(lab.path("in/set/1")).unwrap(), b"changed here");
 }
 
 #[tokio::test(flavor = "multi_thread")]

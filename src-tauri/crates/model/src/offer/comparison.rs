@@ -19,6 +19,9 @@ pub struct Comparison {
     pub unchanged: u64,
     /// Files and links that differ from the ones there.
     pub differing: u64,
+    /// How many of the ones there are not as the same device brought them: they were changed or
+    /// made here, or something else brought them.
+    pub edited: u64,
     /// Entries for which another kind of entry is in the way, and what is below them.
     pub in_the_way: u64,
     /// Entries that could not be looked up there.
@@ -51,6 +54,9 @@ pub struct Difference {
     pub path: PathText,
     /// How the one that is there differs.
     pub here_is: HereIs,
+    /// Whether the one that is there is not as the same device brought it: it was changed or made
+    /// here, or something else brought it.
+    pub edited: bool,
     /// The length of the offered file.
     pub offered_bytes: Option<u64>,
     /// When the offered file was last changed, in seconds since 1970.

@@ -4,9 +4,10 @@ use super::table::*;
 use super::{Row, Says, figures};
 use crate::device::{DeviceId, LookAlike};
 use crate::fault::AuthError;
-use crate::offer::{Comparison, ComparisonState};
+use crate::offer::{Comparison, ComparisonState, Offer};
 use crate::paired::AskedBecause;
 use crate::text::{PathText, Text};
+use crate::transfer::OnConflict;
 
 impl LookAlike {
     /// That the name of a paired device looks like this one's.
@@ -62,7 +63,7 @@ impl Unsuitable {
 /// What an offer would do to what is in its folder, such as "18 new, 303 unchanged, 1 differs
 /// here". None if that is not known.
 pub fn compared(comparison: &Comparison) -> Option<String> {
-    let Comparison { state, new, unchanged, differing, in_the_way, unreadable, at_least } = *comparison;
+    let Comparison { state, new, unchanged, differing, edited, in_the_way, unreadable, at_least } = *comparison;
     let parts = [
         (COMPARISON_NEW, new),
         (COMPARISON_UNCHANGED, unchanged),
@@ -70,7 +71,13 @@ pub fn compared(comparison: &Comparison) -> Option<String> {
         (COMPARISON_IN_THE_WAY, in_the_way),
         (COMPARISON_UNREADABLE, unreadable),
     ];
-    let says = |(row, n): (Row, u64)| row.says().with("n", figures::count(n)).what();
+    let says = |(row, n): (Row, u64)| {
+        let count = row.says().with("n", figures::count(n)).what();
+        match row.key == COMPARISON_DIFFERING.key && edited > 0 {
+            true => COMPARISON_EDITED.says().with("differing", count).with("n", figures::count(edited)).what(),
+            false => count,
+        }
+    };
     let counts: Vec<_> = parts.into_iter().filter(|(_, n)| *n > 0).map(says).collect();
     let counts = if counts.is_empty() { says((COMPARISON_NEW, 0)) } else { counts.join(", ") };
     match state {
@@ -81,10 +88,39 @@ pub fn compared(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// That an offer updates folders of these other names here; none without any.
-pub fn offer_updates(names: &[PathText]) -> Option<Says> {
-    let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-    (!names.is_empty()).then(|| OFFER_UPDATES.says().with("names", names.join(", ")))
+/// What an offer would do beyond its counts: under `update`, which other names it updates or gets;
+/// under `replace`, how many items of the owner's it overwrites, as far as that is known.
+pub fn would_do(offer: &Offer, on_conflict: OnConflict) -> Vec<Says> {
+    let named = |row: Row, names: &[PathText]| {
+        let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+        (!names.is_empty()).then(|| row.says().with("names", names.join(", ")))
+    };
+    let says = match on_conflict {
+        OnConflict::RenameTop => [named(OFFER_UPDATES, &offer.updates), named(OFFER_RENAMED, &offer.renamed)],
+        OnConflict::Replace => [offer.compared_under(on_conflict).and_then(|compared| overwrites(&compared)), None],
+        OnConflict::Keep | OnConflict::Rename => [None, None],
+    };
+    says.into_iter().flatten().collect()
+}
+
+fn overwrites(compared: &Comparison) -> Option<Says> {
+    let row = match compared.state {
+        ComparisonState::Done if !compared.at_least => OFFER_OVERWRITES,
+        ComparisonState::Done | ComparisonState::Comparing => OFFER_OVERWRITES_AT_LEAST,
+        ComparisonState::Unknown => return None,
+    };
+    (compared.edited > 0).then(|| row.says().with("n", figures::count(compared.edited)))
+}
+
+/// What the owner loses by `replace`, also where it is not known how much that is, as of an offer
+/// that was not compared with its folder. None if that is nothing.
+pub fn replaces(offer: Option<&Offer>) -> Option<Says> {
+    let compared = offer.and_then(|offer| offer.compared_under(OnConflict::Replace));
+    let is_whole = |found: &Comparison| found.state == ComparisonState::Done && !found.at_least;
+    match compared.as_ref().and_then(overwrites) {
+        None if !compared.as_ref().is_some_and(is_whole) => Some(OFFER_OVERWRITES_ALL.says()),
+        said => said,
+    }
 }
 
 /// That so many offered names begin with a dot. `names` are safe to show.
@@ -125,6 +161,10 @@ mod tests {
         let album = Comparison { new: 18, unchanged: 1_303, differing: 1, ..done };
         for (comparison, said) in [
             (album, Some("18 new, 1,303 unchanged, 1 differs here")),
+            (
+                Comparison { differing: 3, edited: 2, ..album },
+                Some("18 new, 1,303 unchanged, 3 differ here (2 changed or made here)"),
+            ),
             (Comparison { at_least: true, ..album }, Some("at least 18 new, 1,303 unchanged, 1 differs here")),
             (
                 Comparison { differing: 2, in_the_way: 1, unreadable: 3, ..done },

@@ -131,6 +131,18 @@ rows! {
     OFFER_UPDATES: "offer.updates" {
         what: "Updates what this device sent before: {names}.",
     }
+    OFFER_RENAMED: "offer.renamed" {
+        what: "Arrives under a new name, because its own is taken here: {names}.",
+    }
+    OFFER_OVERWRITES: "offer.overwrites" {
+        what: "“Replace” overwrites {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
+    }
+    OFFER_OVERWRITES_AT_LEAST: "offer.overwritesAtLeast" {
+        what: "“Replace” overwrites at least {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
+    }
+    OFFER_OVERWRITES_ALL: "offer.overwritesAll" {
+        what: "“Replace” overwrites all items that differ, even those changed or made here.",
+    }
     OFFER_TOO_MUCH: "offer.tooMuch" {
         what: "Ringway accepts up to {size} automatically from that device, counting what earlier attempts brought.",
     }
@@ -161,6 +173,9 @@ rows! {
     }
     COMPARISON_DIFFERING: "comparison.differing" {
         what: "{n, plural, one {# differs here} other {# differ here}}",
+    }
+    COMPARISON_EDITED: "comparison.edited" {
+        what: "{differing} ({n, number} changed or made here)",
     }
     COMPARISON_IN_THE_WAY: "comparison.inTheWay" {
         what: "{n, plural, one {# blocked by another item here} other {# blocked by other items here}}",

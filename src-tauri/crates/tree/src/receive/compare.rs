@@ -1,7 +1,5 @@
 //! Compares the listing of an offer with what is in a folder, by size and time alone. It only reads
 //! metadata: it opens nothing but folders, follows no link, and leaves the folder as it is.
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -9,8 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use ringway_model::{Comparison, Difference, HereIs, PathText};
-use ringway_sys::attributes::{Kind, Metadata, Timestamp};
-use ringway_wire::RelPath;
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingPage};
 use rustix::io::Errno;
 
@@ -18,6 +15,8 @@ use crate::disk::Dir;
 use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::filesystem::target::target_digest;
 use crate::receive::Brought;
+use crate::receive::numbered::{NUMBER_MAX, free_number, numbered};
+use crate::receive::received_before::born_at;
 
 #[cfg(test)]
 mod tests;
@@ -28,24 +27,67 @@ pub const DIFFERENCES_MAX: usize = 1_000;
 /// Bytes of their paths.
 const DIFFERENCES_BYTES_MAX: usize = 256 << 10;
 
+/// Names that are kept of each kind: of folders that are updated, and of those that get another.
+pub const NAMES_MAX: usize = 8;
+
 /// Entries between two looks at whether to go on.
 const LOOK_EVERY: usize = 64;
+
+/// Looks up what the device brought under a top-level name.
+pub type AskBrought = Box<dyn FnMut(&[u8]) -> Option<Brought>>;
 
 /// A comparison of one listing with one folder.
 pub struct Comparer {
     root: Dir,
-    /// Names of top-level folders that would be merged into under another name than the sender's.
-    numbered: BTreeMap<Vec<u8>, Vec<u8>>,
-    counts: Comparison,
-    named: usize,
+    /// The root's filesystem.
+    dev: u64,
+    brought: AskBrought,
+    /// The top-level folder of the last entry.
+    top: Option<TopFolder>,
+    by_name: Lookup,
+    by_number: Lookup,
+    found: Found,
+}
+
+/// What was found so far.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Under `update`.
+    pub update: Tally,
+    /// Under the other policies, which go by the sender's own names; none while that is the same.
+    pub in_place: Option<Tally>,
+    /// The first folders here that `update` goes on with under another name than the sender's.
+    pub updated: Vec<Vec<u8>>,
+    /// The first names that `update` gives because the sender's is taken.
+    pub renamed: Vec<Vec<u8>>,
+}
+
+/// Counts, and the first differences.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Of all that was compared.
+    pub counts: Comparison,
+    /// At most [`DIFFERENCES_MAX`].
+    pub differences: Vec<Difference>,
     named_bytes: usize,
-    differences: Vec<Difference>,
-    /// The folder of the last entry.
-    parent: (Vec<u8>, Parent),
-    /// The last folder of the offer that does not exist here: all below it is new.
-    missing: Option<Vec<u8>>,
-    /// The last folder of the offer for which something is in the way.
-    blocked: Option<Vec<u8>>,
+}
+
+/// A top-level folder of the offer.
+struct TopFolder {
+    name: Vec<u8>,
+    /// What the same device brought there, where that still is there.
+    brought: Option<Brought>,
+    lands: Lands,
+}
+
+/// Where a top-level folder lands under `update`.
+enum Lands {
+    /// Where the sender's name says.
+    InPlace,
+    /// In the folder of this other name, which the same device brought.
+    In(Vec<u8>),
+    /// In a new folder with another name.
+    Anew,
 }
 
 /// A folder in which entries are looked up.
@@ -57,33 +99,34 @@ enum Parent {
     Unreadable,
 }
 
+/// How one entry compares.
+enum Compared {
+    New,
+    Unchanged,
+    Differs {
+        there: Metadata,
+        here_is: HereIs,
+        edited: bool,
+    },
+    /// It is below something that is in the way.
+    InTheWay,
+    Unreadable,
+}
+
 impl Comparer {
-    /// Compares with this folder. Folders that were `brought` there before, and got a number, are
-    /// compared under that. With `confined`, the calling thread reaches nothing outside it from now
-    /// on, and should have no other use.
+    /// Compares with this folder, and asks what the device brought there before. With `confined`,
+    /// the calling thread reaches nothing outside it from now on, and should have no other use.
     ///
     /// # Errors
     /// The folder cannot be opened, or the thread cannot be confined.
-    pub fn open(folder: &Path, confined: bool, brought: Vec<(Vec<u8>, Brought)>) -> io::Result<Self> {
+    pub fn open(folder: &Path, confined: bool, brought: AskBrought) -> io::Result<Self> {
         let root = Dir::open(folder)?;
         if confined {
             ringway_sys::confine::thread_beneath(&root)?;
         }
-        let number = |(top, brought): (Vec<u8>, Brought)| {
-            let name = brought.found_in(&root, &top)?.numbered?;
-            Some((top, name))
-        };
-        Ok(Self {
-            numbered: brought.into_iter().filter_map(number).collect(),
-            root,
-            counts: Comparison::default(),
-            named: 0,
-            named_bytes: 0,
-            differences: Vec::new(),
-            parent: (Vec::new(), Parent::Root),
-            missing: None,
-            blocked: None,
-        })
+        let dev = metadata_of(&root)?.dev;
+        let (by_name, by_number) = (Lookup::default(), Lookup::default());
+        Ok(Self { root, dev, brought, top: None, by_name, by_number, found: Found::default() })
     }
 
     /// Compares one page, until `goes_on` returns false. Returns whether all of it was compared.
@@ -100,127 +143,211 @@ impl Comparer {
         compared == page.len()
     }
 
-    /// The names here of the folders that have another one than the sender's.
-    pub fn updated(&self) -> impl Iterator<Item = &[u8]> {
-        self.numbered.values().map(Vec::as_slice)
-    }
-
-    /// The counts so far.
-    pub fn counts(&self) -> Comparison {
-        self.counts
-    }
-
-    /// The differences that were found since the last call, [`DIFFERENCES_MAX`] in all.
-    pub fn take_differences(&mut self) -> Vec<Difference> {
-        std::mem::take(&mut self.differences)
+    /// What was found so far.
+    pub fn found(&self) -> &Found {
+        &self.found
     }
 
     fn entry(&mut self, entry: &ListedEntry<'_>) {
+        let Some((name, below)) = entry.path.split_first() else { return };
+        if below.is_root() && entry.kind != ListedKind::Folder {
+            return self.top_level_file(entry);
+        }
+        let known = self.top.take().filter(|top| top.name == name.as_bytes());
+        let top = known.unwrap_or_else(|| self.top_folder(name.as_bytes()));
+        let in_place = matches!(top.lands, Lands::InPlace);
+        let brought = top.brought.as_ref().filter(|_| in_place);
+        let compared = self.by_name.compare((&self.root, self.dev), (entry.path.as_bytes(), brought), entry);
+        let elsewhere = match &top.lands {
+            Lands::InPlace => None,
+            Lands::Anew => Some(Compared::New),
+            Lands::In(number) => {
+                let here = [number, &entry.path.as_bytes()[top.name.len()..]].concat();
+                Some(self.by_number.compare((&self.root, self.dev), (&here, top.brought.as_ref()), entry))
+            }
+        };
+        self.found.add(entry, &compared, elsewhere.as_ref());
+        self.top = Some(top);
+    }
+
+    /// Finds out where a folder goes, as `FolderCache::landing_of_top` does.
+    fn top_folder(&mut self, name: &[u8]) -> TopFolder {
+        let brought = (self.brought)(name).and_then(|brought| brought.found_in(&self.root, name));
+        let lands = match &brought {
+            Some(Brought { numbered: None, .. }) => Lands::InPlace,
+            Some(Brought { numbered: Some(number), .. }) => {
+                note(&mut self.found.updated, number);
+                self.by_number = Lookup::default();
+                Lands::In(number.clone())
+            }
+            None if self.root.metadata(name).is_err() => Lands::InPlace,
+            None => {
+                let is_free = |number: &[u8]| match self.root.metadata(number) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(io::ErrorKind::AlreadyExists.into()),
+                };
+                if let Ok(number) = free_number(name, false, is_free) {
+                    note(&mut self.found.renamed, &number);
+                }
+                Lands::Anew
+            }
+        };
+        TopFolder { name: name.to_vec(), brought, lands }
+    }
+
+    /// A file or link at the top. Under `update` it gets a number where something has its name that
+    /// the device did not bring, unless this version is there under a number.
+    fn top_level_file(&mut self, entry: &ListedEntry<'_>) {
+        let name = entry.path.as_bytes();
+        let compared = self.by_name.compare((&self.root, self.dev), (name, None), entry);
+        let Compared::Differs { there, here_is, .. } = compared else {
+            return self.found.add(entry, &compared, None);
+        };
+        let brought = (self.brought)(name).and_then(|brought| brought.found_in(&self.root, name));
+        let brought = brought.filter(|brought| brought.numbered.is_none());
+        let edited = brought.as_ref().is_none_or(|brought| is_edited(brought, None, (&self.root, name), &there));
+        let elsewhere = if brought.is_some() { None } else { Some(self.under_a_number(entry)) };
+        self.found.add(entry, &Compared::Differs { there, here_is, edited }, elsewhere.as_ref());
+    }
+
+    fn under_a_number(&mut self, entry: &ListedEntry<'_>) -> Compared {
+        for number in 1..=NUMBER_MAX {
+            let name = numbered(entry.path.as_bytes(), number, true);
+            match self.root.metadata(&name) {
+                Ok(there) if version_here(entry, &there, (&self.root, &name)).is_none() => return Compared::Unchanged,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    note(&mut self.found.renamed, &name);
+                    return Compared::New;
+                }
+                Err(_) => return Compared::Unreadable,
+            }
+        }
+        Compared::Unreadable
+    }
+}
+
+/// Where entries are looked up.
+struct Lookup {
+    /// The sender's folder of the last entry.
+    parent: (Vec<u8>, Parent),
+    /// The last folder of the offer that does not exist here: all below it is new.
+    missing: Option<Vec<u8>>,
+    /// The last folder of the offer for which something is in the way.
+    blocked: Option<Vec<u8>>,
+}
+
+impl Default for Lookup {
+    fn default() -> Self {
+        Self { parent: (Vec::new(), Parent::Root), missing: None, blocked: None }
+    }
+}
+
+impl Lookup {
+    /// Compares an entry with what is at the path `here`, in what was `brought`.
+    fn compare(
+        &mut self,
+        (root, dev): (&Dir, u64),
+        (here, brought): (&[u8], Option<&Brought>),
+        entry: &ListedEntry<'_>,
+    ) -> Compared {
         let path = entry.path.as_bytes();
         if is_below(path, self.missing.as_deref()) {
-            self.counts.new += 1;
-            return;
+            return Compared::New;
         }
         if is_below(path, self.blocked.as_deref()) {
-            self.counts.in_the_way += 1;
-            return;
+            return Compared::InTheWay;
         }
-        let Some((folder, name)) = entry.path.split_last() else { return };
-        self.enter(folder);
-        let there = match &self.parent.1 {
-            // Only folders are merged into.
-            Parent::Root if entry.kind == ListedKind::Folder => self.root.metadata(&self.here(name.as_bytes())),
-            Parent::Root => self.root.metadata(name.as_bytes()),
-            Parent::Open(dir) => dir.metadata(name.as_bytes()),
-            Parent::Missing => Err(Errno::NOENT.into()),
-            Parent::InTheWay => Err(Errno::NOTDIR.into()),
-            Parent::Unreadable => Err(Errno::ACCESS.into()),
+        let (folder, name) = match here.iter().rposition(|byte| *byte == b'/') {
+            Some(at) => (&here[..at], &here[at + 1..]),
+            None => (&b""[..], here),
         };
-        match there {
-            Ok(there) => self.compare(entry, &there),
+        self.enter(root, folder);
+        let (dir, there) = match &self.parent.1 {
+            Parent::Root => (root, root.metadata(name)),
+            Parent::Open(dir) => (dir, dir.metadata(name)),
+            Parent::Missing => (root, Err(Errno::NOENT.into())),
+            Parent::InTheWay => (root, Err(Errno::NOTDIR.into())),
+            Parent::Unreadable => (root, Err(Errno::ACCESS.into())),
+        };
+        let there = match there {
+            Ok(there) => there,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.counts.new += 1;
                 if entry.kind == ListedKind::Folder {
                     self.missing = Some(path.to_vec());
                 }
+                return Compared::New;
             }
-            Err(error) if is_in_the_way(&error) => self.counts.in_the_way += 1,
-            Err(_) => self.counts.unreadable += 1,
+            Err(error) if is_in_the_way(&error) => return Compared::InTheWay,
+            Err(_) => return Compared::Unreadable,
+        };
+        let Some(here_is) = version_here(entry, &there, (dir, name)) else { return Compared::Unchanged };
+        if entry.kind == ListedKind::Folder {
+            self.blocked = Some(path.to_vec());
         }
-    }
-
-    /// Where the sender's `path` is here, in folders that would be merged into.
-    fn here<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
-        let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
-        match self.numbered.get(&path[..end]) {
-            Some(name) => Cow::Owned([name, &path[end..]].concat()),
-            None => Cow::Borrowed(path),
-        }
+        let ino = || match &self.parent.1 {
+            Parent::Open(dir) => metadata_of(dir).ok().filter(|found| found.dev == dev).map(|found| found.ino),
+            _ => None,
+        };
+        let edited = brought.is_none_or(|brought| is_edited(brought, ino(), (dir, name), &there));
+        Compared::Differs { there, here_is, edited }
     }
 
     /// Opens the folder of an entry, unless it is that of the last one.
-    fn enter(&mut self, folder: RelPath<'_>) {
-        let path = folder.as_bytes();
-        if self.parent.0 == path {
+    fn enter(&mut self, root: &Dir, folder: &[u8]) {
+        if self.parent.0 == folder {
             return;
         }
-        let opened = match path {
+        let opened = match folder {
             b"" => Parent::Root,
-            path => match self.root.open_beneath(&self.here(path)) {
+            folder => match root.open_beneath(folder) {
                 Ok(dir) => Parent::Open(dir),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Parent::Missing,
                 Err(error) if is_in_the_way(&error) => Parent::InTheWay,
                 Err(_) => Parent::Unreadable,
             },
         };
-        self.parent = (path.to_vec(), opened);
+        self.parent = (folder.to_vec(), opened);
     }
+}
 
-    fn compare(&mut self, entry: &ListedEntry<'_>, there: &Metadata) {
-        let here_is = match (entry.kind, there.kind) {
-            (ListedKind::Folder, Kind::Dir) => return self.counts.unchanged += 1,
-            (ListedKind::File { size, secs, nanos: after }, Kind::File) => {
-                let (offered, here) = (as_kept_by(there, Timestamp { secs, nanos: after }), nanos(there.mtime));
-                match here.cmp(&offered) {
-                    std::cmp::Ordering::Equal if there.size == size => return self.counts.unchanged += 1,
-                    std::cmp::Ordering::Equal => HereIs::Other,
-                    std::cmp::Ordering::Less => HereIs::Older,
-                    std::cmp::Ordering::Greater => HereIs::Newer,
-                }
-            }
-            (ListedKind::Link { target }, Kind::Symlink) if self.leads_to(entry.path, target) => {
-                return self.counts.unchanged += 1;
-            }
-            (ListedKind::File { .. } | ListedKind::Link { .. }, Kind::File | Kind::Symlink) => HereIs::Other,
-            _ => HereIs::InTheWay,
-        };
-        if here_is == HereIs::InTheWay {
-            self.counts.in_the_way += 1;
-        } else {
-            self.counts.differing += 1;
+impl Found {
+    /// Counts an entry that compares so under all policies, or under `update` in another way.
+    fn add(&mut self, entry: &ListedEntry<'_>, compared: &Compared, update: Option<&Compared>) {
+        match (&mut self.in_place, update) {
+            (None, None) => {}
+            (None, Some(_)) => self.in_place.insert(self.update.clone()).add(entry, compared),
+            (Some(in_place), _) => in_place.add(entry, compared),
         }
-        if entry.kind == ListedKind::Folder {
-            self.blocked = Some(entry.path.as_bytes().to_vec());
+        self.update.add(entry, update.unwrap_or(compared));
+    }
+}
+
+impl Tally {
+    fn add(&mut self, entry: &ListedEntry<'_>, compared: &Compared) {
+        let counts = &mut self.counts;
+        match compared {
+            Compared::New => counts.new += 1,
+            Compared::Unchanged => counts.unchanged += 1,
+            Compared::InTheWay => counts.in_the_way += 1,
+            Compared::Unreadable => counts.unreadable += 1,
+            Compared::Differs { there, here_is: HereIs::InTheWay, .. } => {
+                counts.in_the_way += 1;
+                self.name(entry, there, HereIs::InTheWay, false);
+            }
+            Compared::Differs { there, here_is, edited } => {
+                counts.differing += 1;
+                counts.edited += u64::from(*edited);
+                self.name(entry, there, *here_is, *edited);
+            }
         }
-        self.name(entry, there, here_is);
     }
 
-    fn leads_to(&self, path: RelPath<'_>, target: [u8; 8]) -> bool {
-        let Some((_, name)) = path.split_last() else { return false };
-        let found = match &self.parent.1 {
-            Parent::Root => self.root.read_link(name.as_bytes()),
-            Parent::Open(dir) => dir.read_link(name.as_bytes()),
-            Parent::Missing | Parent::InTheWay | Parent::Unreadable => return false,
-        };
-        found.is_ok_and(|found| target_digest(&found) == target)
-    }
-
-    fn name(&mut self, entry: &ListedEntry<'_>, there: &Metadata, here_is: HereIs) {
+    fn name(&mut self, entry: &ListedEntry<'_>, there: &Metadata, here_is: HereIs, edited: bool) {
         let path = entry.path.as_bytes();
-        if self.named == DIFFERENCES_MAX || self.named_bytes + path.len() > DIFFERENCES_BYTES_MAX {
+        if self.differences.len() == DIFFERENCES_MAX || self.named_bytes + path.len() > DIFFERENCES_BYTES_MAX {
             return;
         }
-        self.named += 1;
         self.named_bytes += path.len();
         let offered = match entry.kind {
             ListedKind::File { size, secs, nanos } => Some((size, Timestamp { secs, nanos })),
@@ -231,11 +358,48 @@ impl Comparer {
         self.differences.push(Difference {
             path: PathText::from(OsString::from_vec(path.to_vec())),
             here_is,
+            edited,
             offered_bytes: offered.map(|(size, _)| size),
             offered_changed_at: offered.and_then(moment),
             here_bytes: here.map(|(size, _)| size),
             here_changed_at: here.and_then(moment),
         });
+    }
+}
+
+/// How the one that is `there` differs from an entry; none if it does not, by size and time.
+fn version_here(entry: &ListedEntry<'_>, there: &Metadata, (dir, name): (&Dir, &[u8])) -> Option<HereIs> {
+    match (entry.kind, there.kind) {
+        (ListedKind::Folder, Kind::Dir) => None,
+        (ListedKind::File { size, secs, nanos: after }, Kind::File) => {
+            let (offered, here) = (as_kept_by(there, Timestamp { secs, nanos: after }), nanos(there.mtime));
+            match here.cmp(&offered) {
+                std::cmp::Ordering::Equal if there.size == size => None,
+                std::cmp::Ordering::Equal => Some(HereIs::Other),
+                std::cmp::Ordering::Less => Some(HereIs::Older),
+                std::cmp::Ordering::Greater => Some(HereIs::Newer),
+            }
+        }
+        (ListedKind::Link { target }, Kind::Symlink)
+            if dir.read_link(name).is_ok_and(|found| target_digest(&found) == target) =>
+        {
+            None
+        }
+        (ListedKind::File { .. } | ListedKind::Link { .. }, Kind::File | Kind::Symlink) => Some(HereIs::Other),
+        _ => Some(HereIs::InTheWay),
+    }
+}
+
+/// Whether what is `there` is not as the device brought it. `folder` is the inode of the folder
+/// that it is in.
+fn is_edited(brought: &Brought, folder: Option<u64>, (dir, name): (&Dir, &[u8]), there: &Metadata) -> bool {
+    !brought.is_as_received(folder, there, || born_at(dir, name))
+}
+
+/// Names one more, if there is room and it is not named yet.
+fn note(names: &mut Vec<Vec<u8>>, name: &[u8]) {
+    if names.len() < NAMES_MAX && !names.iter().any(|noted| noted == name) {
+        names.push(name.to_vec());
     }
 }
 

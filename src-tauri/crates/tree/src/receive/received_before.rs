@@ -210,9 +210,6 @@ pub(in crate::receive) fn nanos(time: Timestamp) -> i64 {
 }
 
 impl Brought {
-    /// The first byte of the records of folders that got a number.
-    pub const NUMBERED: u8 = VERSION_NAMED;
-
     pub(in crate::receive) fn new(identity: Identity) -> Self {
         Self { identity, numbered: None, filled: None, folders: Vec::new(), files: Vec::new() }
     }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice, Waiting};
-use ringway_model::{DeviceId, Direction, Fault, Offer, OnCancel, OpenCode, PairingRequest, sentences};
+use ringway_model::{DeviceId, Direction, Fault, Offer, OnCancel, OnConflict, OpenCode, PairingRequest, sentences};
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
@@ -55,7 +55,7 @@ pub(crate) async fn offers(args: OffersArgs) -> Result<Exit> {
     let all = look(&client).await?;
     if let Some(typed) = &args.offer {
         let offer = one(&all.offers, &all.devices, typed, "offer", of_offer)?;
-        return differences(&client, offer, &out).await;
+        return differences(&client, offer, args.on_conflict.into(), &out).await;
     }
     let Everything { requests, offers, .. } = all;
     offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
@@ -68,15 +68,15 @@ pub(crate) async fn offers(args: OffersArgs) -> Result<Exit> {
     Ok(Exit::All)
 }
 
-/// How one offer compares with what is in its folder, and what differs.
-async fn differences(client: &Client, offer: &Offer, out: &Output) -> Result<Exit> {
-    let differences = client.offer_differences(offer.id.to_string()).await?;
+/// How one offer compares with what is in its folder under a policy, and what differs.
+async fn differences(client: &Client, offer: &Offer, on_conflict: OnConflict, out: &Output) -> Result<Exit> {
+    let differences = client.offer_differences(offer.id.to_string(), on_conflict).await?;
     out.event(&Event::OfferWaits(offer));
     differences.iter().for_each(|difference| out.event(&Event::Difference(difference)));
-    let counts = offer.comparison.as_ref().and_then(sentences::compared);
+    let counts = offer.compared_under(on_conflict).as_ref().and_then(sentences::compared);
     let counts = counts.unwrap_or_else(|| "not compared".to_owned());
     out.say(format_args!("{}: {counts}", offer.destination));
-    sentences::offer_updates(&offer.updates).into_iter().for_each(|updates| out.say(updates.what()));
+    sentences::would_do(offer, on_conflict).into_iter().for_each(|says| out.say(says.what()));
     shown::differences(&differences, SystemTime::now()).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
 }
@@ -87,14 +87,20 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
     let folder = args.into.as_deref().map(destination).transpose()?;
     let client = service().await?;
     let all = look(&client).await?;
+    let is_compared = folder.is_none();
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
     let id = offer.id.to_string();
     if let Some(folder) = folder {
         let into_home = args.home.into_home();
         client.set_offer_folder(id.clone(), folder.into(), into_home).await?;
     }
-    let moving = client.accept(id, offer.size(), args.on_conflict.into()).await?;
+    let on_conflict = args.on_conflict.into();
+    let moving = client.accept(id, offer.size(), on_conflict).await?;
     out.event(&json::transfer(&moving));
+    if on_conflict == OnConflict::Replace {
+        let says = sentences::replaces(Some(offer).filter(|_| is_compared));
+        says.into_iter().for_each(|says| out.say(says.what()));
+    }
     out.say(format_args!(
         "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",
         shown::names(&offer.names, offer.more_names),

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use ringway_daemon::control::protocol::Hello;
 use ringway_daemon::dto::{Everything, Listening, Waiting};
 use ringway_model::{
-    Difference, Direction, Note, Offer, OpenCode, PairingRequest, PathText, Stage, Text, ThisDevice, UnderWay,
-    sentences,
+    Difference, Direction, Note, Offer, OnConflict, OpenCode, PairingRequest, PathText, Stage, Text, ThisDevice,
+    UnderWay, sentences,
 };
 
 use crate::json::{self, Event, Service, WhatFailed};
@@ -181,10 +181,11 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
         let id = short(&offer.id.to_string());
         let compared = offer.comparison.as_ref().and_then(sentences::compared);
         let compared = compared.map(|counts| format!("{}: {counts}", offer.destination));
-        [compared, sentences::offer_updates(&offer.updates).map(|updates| updates.what()), asked_because(offer)]
-            .into_iter()
-            .flatten()
-            .map(move |line| format!("{id}: {line}"))
+        // An answer may come without another look.
+        let would_do = [OnConflict::RenameTop, OnConflict::Replace].into_iter();
+        let would_do = would_do.flat_map(|on_conflict| sentences::would_do(offer, on_conflict));
+        let lines = compared.into_iter().chain(would_do.map(|says| says.what())).chain(asked_because(offer));
+        lines.map(move |line| format!("{id}: {line}"))
     });
     table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(more).collect()
 }
@@ -195,6 +196,7 @@ pub(crate) fn differences(differences: &[Difference], now: SystemTime) -> Vec<St
         return Vec::new();
     }
     let heading = ["PATH", "HERE IS", "HERE", "OFFERED"].map(str::to_owned);
+    let edited = |found: &Difference| if found.edited { ", changed or made here" } else { "" };
     let version = |size: Option<u64>, changed: Option<SystemTime>| {
         let parts = [size.map(bytes), changed.map(|changed| ago(changed, now))];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -202,7 +204,7 @@ pub(crate) fn differences(differences: &[Difference], now: SystemTime) -> Vec<St
     let rows = differences.iter().map(|found| {
         [
             found.path.to_string(),
-            json::name_of(found.here_is).replace('_', " "),
+            json::name_of(found.here_is).replace('_', " ") + edited(found),
             version(found.here_bytes, found.here_changed_at),
             version(found.offered_bytes, found.offered_changed_at),
         ]

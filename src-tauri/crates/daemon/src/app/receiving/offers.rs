@@ -92,8 +92,6 @@ impl Offers {
         let Ok(id) = ringway_engine::draw_transfer_id() else {
             return offer.decline(DeclineReason::Busy);
         };
-        // As its card begins.
-        offer.compare_under(OnConflict::RenameTop);
         let folder = self.folder_of_last_offer(&offer);
         if let Some((folder, ..)) = &folder {
             offer.compare_with(folder);
@@ -193,14 +191,15 @@ impl Offers {
         Ok(())
     }
 
-    /// The entries of an offer that differ from what is in its folder, as far as they were found.
+    /// The entries of an offer that differ from what is in its folder, as that policy goes by them
+    /// and as far as they were found.
     ///
     /// # Errors
     /// The offer is gone.
-    pub(crate) fn differences(&self, id: &str) -> Result<Vec<Difference>, Fault> {
+    pub(crate) fn differences(&self, id: &str, on_conflict: OnConflict) -> Result<Vec<Difference>, Fault> {
         let offers = self.waiting.lock();
         let waiting = offers.iter().find(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
-        Ok(waiting.offer.differences())
+        Ok(waiting.offer.differences(on_conflict))
     }
 
     /// Shows an offer anew that has outgrown what a person saw of it.
@@ -231,7 +230,8 @@ impl Offers {
         self.check_size(id, seen)?;
         let Waiting { id, offer, folder, .. } = self.take(id)?;
         let summary = offer.summary();
-        let differences = if summary.comparison.is_some() { offer.differences() } else { Vec::new() };
+        let compared = summary.compared_under(on_conflict);
+        let differences = if compared.is_some() { offer.differences(on_conflict) } else { Vec::new() };
         self.remember_folder(summary.from_id, &folder);
         let (destination, into_home) = folder.map(|(folder, into_home, _)| (folder, into_home)).unzip();
         let into_home = into_home.unwrap_or_default();
@@ -241,7 +241,7 @@ impl Offers {
         let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
         self.listeners.tell(AppEvent::OfferGone { id, how });
         let transfer = accepted?;
-        if let Some(comparison) = summary.comparison {
+        if let Some(comparison) = compared {
             self.transfers.keep_compared(transfer.key(), ComparedBefore { comparison, differences });
         }
         Ok(self.transfers.add(transfer, None))

@@ -157,19 +157,22 @@ async fn offer_says_how_it_compares_with_its_folder_and_what_differs() {
     };
     let offer = far.event(compared).await;
     let id = offer.id.to_string();
-    let found = offer.comparison.unwrap();
-    assert_eq!((found.new, found.unchanged, found.differing, found.at_least), (0, 2, 1, false));
-    let differences = far.app.offers.differences(&id).unwrap();
+    // The person made that folder: only what replaces would reach it.
+    let (update, found) = (offer.comparison.unwrap(), offer.in_place.unwrap());
+    assert_eq!((update.new, offer.renamed), (3, vec!["set (1)".into()]));
+    assert_eq!((found.new, found.unchanged, found.differing, found.edited, found.at_least), (0, 2, 1, 1, false));
+    assert!(far.app.offers.differences(&id, OnConflict::RenameTop).unwrap().is_empty());
+    let differences = far.app.offers.differences(&id, OnConflict::Replace).unwrap();
     assert_eq!((differences.len(), &differences[0].path), (1, &"set/below/file".into()));
     assert_eq!(differences[0].here_is, HereIs::Older);
-    assert!(far.app.offers.differences("none").is_err());
+    assert!(far.app.offers.differences("none", OnConflict::Replace).is_err());
 
     let elsewhere = far.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     far.app.offers.set_folder(&id, elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
     let anew = |event| compared(event).filter(|offer| offer.destination.0 == elsewhere);
     assert_eq!(far.event(anew).await.comparison.map(|found| found.new), Some(3));
-    assert!(far.app.offers.differences(&id).unwrap().is_empty());
+    assert!(far.app.offers.differences(&id, OnConflict::Replace).unwrap().is_empty());
     far.app.offers.decline(&id).unwrap();
     near.ended(&sent).await;
 }
@@ -216,11 +219,11 @@ async fn what_differed_is_kept_after_an_offer_was_accepted() {
     near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
     let compared = far.event(|event| match event {
-        AppEvent::OfferChanged { offer } => offer.comparison.filter(|compared| compared.differing == 1),
+        AppEvent::OfferChanged { offer } => offer.in_place.filter(|compared| compared.differing == 1),
         _ => None,
     });
     compared.await;
-    let taken = far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
+    let taken = far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::Keep).await.unwrap();
     let id = taken.transfer.id;
     far.ended(&id).await;
     let kept = far.app.transfers.compared_before(&id).unwrap();

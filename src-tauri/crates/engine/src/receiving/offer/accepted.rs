@@ -174,6 +174,7 @@ impl Accepted {
         if let Err(Fault::TooMuch { bytes_max, .. }) = &ended {
             self.listening.listeners.renewals.too_much(key, attempt, *bytes_max);
         }
+        self.listening.shared.wrote_into(&self.taking.destination);
         self.taking.transfer.end(ended.map(|whole| whole.arrived));
     }
 }

@@ -10,11 +10,11 @@ const DONE_WITHIN: Duration = Duration::from_secs(10);
 /// The runtime's own threads. They were started before any thread was confined: what a confined
 /// thread starts is confined as it is.
 #[derive(Clone)]
-pub(super) struct Outside(Handle);
+pub(in crate::receiving) struct Outside(Handle);
 
 impl Outside {
     /// Of the runtime that calls this.
-    pub(super) fn new() -> Self {
+    pub(in crate::receiving) fn new() -> Self {
         Self(Handle::current())
     }
 
@@ -22,7 +22,7 @@ impl Outside {
     ///
     /// SQLite opens the journal that a killed program has left before it reads, and a confined
     /// thread cannot open that.
-    pub(super) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    pub(in crate::receiving) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let (done, result) = channel();
         drop(self.0.spawn(async move { done.send(work()) }));
         result.recv_timeout(DONE_WITHIN).ok()

@@ -89,7 +89,9 @@ impl Home {
             free_space: None,
             asked_because: None,
             comparison: None,
+            in_place: None,
             updates: Vec::new(),
+            renamed: Vec::new(),
         };
         keep_unanswered(&offer, &self.store);
     }

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime};
 
 use ringway_model::Source;
+use ringway_wire::RelPath;
 use ringway_wire::limits::LISTING_ENTRIES_MAX;
 use ringway_wire::listing::{ListingEnd, ListingWriter};
 
@@ -48,12 +49,22 @@ impl Two {
     }
 
     fn compare(&self) -> (Comparison, Vec<Difference>) {
-        let mut comparer = Comparer::open(&self.here(""), false, Vec::new()).unwrap();
+        let Tally { counts, differences, .. } = in_place(self.found(Box::new(|_| None)));
+        (counts, differences)
+    }
+
+    fn found(&self, brought: AskBrought) -> Found {
+        let mut comparer = Comparer::open(&self.here(""), false, brought).unwrap();
         for page in self.list() {
             assert!(comparer.page(&page, || true));
         }
-        (comparer.counts(), comparer.take_differences())
+        comparer.found().clone()
     }
+}
+
+/// How it compares with what has the sender's names.
+fn in_place(found: Found) -> Tally {
+    found.in_place.unwrap_or(found.update)
 }
 
 fn list(source: &Path) -> Receiver<ListingPage> {
@@ -161,9 +172,9 @@ fn listing_that_lies_reaches_nothing_outside() {
     // and bytes that no person types.
     let paths = [&b"album/file/child"[..], b"album/up/here/album", b"no/child", b"album", b"album", b"a\x1b\n\xff"];
     assert!(paths.into_iter().all(|path| writer.push(&folder(path)).is_none()));
-    let mut comparer = Comparer::open(&two.here(""), false, Vec::new()).unwrap();
+    let mut comparer = Comparer::open(&two.here(""), false, Box::new(|_| None)).unwrap();
     assert!(comparer.page(&writer.page(ListingEnd::Complete), || true));
-    let counts = comparer.counts();
+    let Tally { counts, .. } = in_place(comparer.found().clone());
     assert_eq!((counts.new, counts.unchanged, counts.in_the_way), (2, 2, 2));
 }
 
@@ -182,14 +193,14 @@ fn differences_are_named_up_to_a_limit_and_all_counted() {
 fn comparison_ends_when_it_is_told_to() {
     let two = Two::new();
     (0..500).for_each(|number| write(&two.offered(&format!("album/{number}")), "1", LONG_AGO));
-    let mut comparer = Comparer::open(&two.here(""), false, Vec::new()).unwrap();
+    let mut comparer = Comparer::open(&two.here(""), false, Box::new(|_| None)).unwrap();
     let page = two.list().recv().unwrap();
     let mut looks = 0;
     let whole = comparer.page(&page, || {
         looks += 1;
         looks < 3
     });
-    assert!(!whole && comparer.counts().new == 2 * LOOK_EVERY as u64);
+    assert!(!whole && comparer.found().update.counts.new == 2 * LOOK_EVERY as u64);
 }
 
 #[test]

@@ -63,7 +63,8 @@ impl Worker<'_> {
             && !matches!(landed, Landed::Kept | Landed::Own)
             && let Ok(there) = folder.dir.metadata(name)
         {
-            let place = Place { path, name, identity: Some((there.dev, there.ino)) };
+            let is_beside = matches!(landed, Landed::As(_) | Landed::Beside(_));
+            let place = Place { path, name, identity: Some((there.dev, there.ino)), is_beside };
             let noted = self.incoming.deferred.links.lock().insert(id, place, &self.incoming.staging.dir);
             noted.map_err(|error| spool_error(&error))?;
         }
