@@ -42,6 +42,7 @@ function servedFaultWords(fault: Fault, peer: string): Sentence {
     case "connection_lost":
     case "stalled":
     case "failed_there":
+    case "program_ended":
     case "destination_full":
     case "paused":
       return { ...words, next: t("fault.get.servedAgain.next", { peer }) };
@@ -70,6 +71,7 @@ function askedFaultWords(fault: Fault, peer: string): Sentence {
       return { ...words, next: fault.kept ? t("fault.get.resume.next") : t("fault.get.again.next") };
     case "stalled":
     case "failed_there":
+    case "program_ended":
     case "paused":
       return { ...words, next: t("fault.get.resume.next") };
     case "connection_lost":

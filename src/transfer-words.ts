@@ -291,6 +291,8 @@ function copyFaultWords(fault: Fault, destination: string): Sentence {
       return { what: t("copyFault.gone", { destination }), next: t("copyFault.gone.next") };
     case "cancelled":
       return { what: t("copyFault.cancelled"), next: t("copyFault.cancelled.next", { destination }) };
+    case "program_ended":
+      return { ...faultWords(fault), next: t("copyFault.cancelled.next", { destination }) };
     case "gone":
       return { what: t("copyFault.selectionGone"), next: t("copyFault.selectionGone.next") };
     default:

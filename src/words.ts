@@ -499,6 +499,8 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return says("fault.turnedAway", { peer });
     case "failed_there":
       return says("fault.failedThere", { peer });
+    case "program_ended":
+      return says("fault.programEnded");
     case "unanswered":
       return says("fault.unanswered", { peer });
     case "too_many_sent":

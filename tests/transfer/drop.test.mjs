@@ -102,7 +102,12 @@ test("what is sent into a drop box lands there with nobody asked, and in folders
   assert.match((await near.run(["ls", "far"])).stdout, /box +drop box/);
   assert.match((await far.run(["share"])).stdout, /box +near +\/.*box +drop box, up to 1.0 GB/);
   assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box\)/);
-  assert.deepEqual((await asked(far, ["devices"])).map(({ name, shares }) => [name, shares]), [["near", [{ name: "box", drop: true }]]]);
+  assert.deepEqual((await asked(far, ["devices"])).map(({ name, shares }) => [name, shares]), [["near", [{ name: "box", drop: true, unavailable: null, refused: false }]]]);
+  // Both outputs say which of it the device cannot use.
+  await asked(far, ["devices", "rule", "near", "--refuse"]);
+  renameSync(box, `${box} moved`);
+  assert.deepEqual((await asked(far, ["devices"]))[0].shares, [{ name: "box", drop: true, unavailable: "missing", refused: true }]);
+  assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box, unavailable, refused by its rule\)/);
 });
 
 test("a share is made a drop box and read only again by options, and stays what it is without", async (t) => {

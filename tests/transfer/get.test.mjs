@@ -449,13 +449,21 @@ test("--again gets the last one, or one by its number, with its selection and op
   const word = await near.run(["get", "--again", "far"]);
   assert.equal(word.status, EXIT.usage, word.said());
   assert.match(word.said(), /--again takes the number of an earlier get, as `ringway inbox` lists them.* ringway get DEVICE:SHARE/);
-  // A list is not remembered, and no other get takes its place.
+  // A list is not remembered, and no other get takes its place: it is given again, any number of
+  // times.
   const list = join(base, "list");
   writeFileSync(list, "a\n");
   await got(t, near, [`${serving.target}:runs/tree`, elsewhere], { args: ["--files-from", list] });
   const listed = await near.run(["get", "--again"]);
-  assert.equal(listed.status, EXIT.failed, listed.said());
-  assert.match(listed.said(), /was got by a list \(--files-from\)/);
+  assert.equal(listed.status, EXIT.usage, listed.said());
+  const [, advised] = listed.said().match(/was got by a list \(--files-from\).*\n?.*: ringway (get --again \d+ --files-from) LIST/);
+  for (const words of [["get", "--again", "--files-from"], advised.split(" "), ["get", "--again", "--files-from"]]) {
+    rmSync(join(elsewhere, "tree/a"));
+    const done = await near.run([...words, list]);
+    assert.equal(done.status, EXIT.all, done.said());
+    assert.ok(existsSync(join(elsewhere, "tree/a")));
+  }
+  assert.match((await near.run(["inbox", "show", advised.match(/\d+/)[0]])).stdout, /^Again: +ringway get --again \d+ --files-from LIST$/m);
   for (const [words, status] of [
     [["--again", "99"], EXIT.usage],
     [["--again", String(first), "--owner"], EXIT.usage],

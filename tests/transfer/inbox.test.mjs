@@ -1,11 +1,12 @@
 // Ended transfers are stored at both ends, and `ringway inbox` shows, searches and forgets them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
-import { EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
+import { EXIT, asked, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
+import { SLOW, got, moving, sharing } from "./sharing.mjs";
 
 async function past(device, ...args) {
   const done = await device.run(["inbox", ...args, "--json"]);
@@ -109,6 +110,69 @@ test("a past transfer is sent again by its number, from any folder and to the sa
   const none = await far.run(["send", "--again"]);
   assert.deepEqual([none.status, /Nothing was sent yet/.test(none.said())], [EXIT.usage, true], none.said());
 });
+
+test("what was sent by a list is sent again with a list, any number of times", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (const name of ["a", "b.tmp", "c"]) writeFileSync(join(tree, name), name);
+  const [list, empty] = ["list", "empty"].map((name) => join(base, name));
+  writeFileSync(list, "a\nb.tmp\n");
+  writeFileSync(empty, "");
+  const receiving = await receiver(t, far, inbox, { once: false });
+  const first = sender(t, near, tree, receiving.target, { args: ["--exclude", "*.tmp"] });
+  assert.equal(await first.exit(), EXIT.all, first.said());
+  for (let time = 0; time < 3; time += 1) {
+    rmSync(join(inbox, "tree/a"));
+    const done = await near.run(["send", "--again", "--files-from", list]);
+    assert.equal(done.status, EXIT.all, done.said());
+    assert.equal(readFileSync(join(inbox, "tree/a"), "utf8"), "a");
+  }
+  rmSync(join(inbox, "tree"), { recursive: true });
+  const nothing = await near.run(["send", "--again", "--files-from", empty]);
+  assert.deepEqual([nothing.status, /empty lists no path: there is nothing to send\./.test(nothing.stderr)], [EXIT.all, true], nothing.said());
+  assert.ok(!existsSync(join(inbox, "tree")), "no empty folder is made");
+  const without = await near.run(["send", "--again"]);
+  assert.equal(without.status, EXIT.usage, without.said());
+  const [, advised] = without.said().match(/was sent by a list \(--files-from\).*\n?.*: ringway (send --again \d+ --files-from) LIST/);
+  const done = await near.run([...advised.split(" "), list]);
+  assert.equal(done.status, EXIT.all, done.said());
+  assert.ok(existsSync(join(inbox, "tree/a")) && !existsSync(join(inbox, "tree/b.tmp")), "the patterns are remembered");
+  const [{ number }] = await past(near, "--sent");
+  assert.match((await near.run(["inbox", "show", String(number)])).stdout, new RegExp(`^Again: +ringway send --again ${number} --files-from LIST$`, "m"));
+});
+
+for (const [signal, code] of [["SIGTERM", "cancelled"], ["SIGHUP", "cancelled"], ["SIGINT", "cancelled"], ["SIGKILL", "program_ended"]]) {
+  test(`what ${signal} ended is in the history of both ends, and --again repeats it`, async (t) => {
+    const { near, far, source, inbox, shared, serving } = await sharing(t);
+    await asked(far, ["devices", "rule", "near", "--accept"]);
+    for (const folder of [source, shared]) {
+      writeFileSync(join(folder, "old"), "old");
+      writeFileSync(join(folder, "new"), Buffer.alloc(40_000_000));
+    }
+    await asked(near, ["send", join(source, "old"), "far"]);
+    await got(t, near, ["far:runs/old", inbox]);
+    const ways = [[2, "get", ["far:runs/new", inbox], "receiving"], [3, "send", [join(source, "new"), "far"], "sending"]];
+    for (const [earlier, verb, words, direction] of ways) {
+      const running = near.start([verb, ...words, "--json", ...SLOW]);
+      t.after(() => running.kill());
+      await moving(running);
+      assert.equal((await past(near, "--all")).length, earlier, "what runs has not ended");
+      running.kill(signal);
+      await running.exit();
+      const all = await past(near, "--all");
+      assert.deepEqual([all.length, all[0].title.path, all[0].direction, all[0].error?.code], [earlier + 1, "new", direction, code]);
+      const planned = (await asked(near, [verb, "--again", "--dry-run"])).filter(({ event }) => event === "planned");
+      assert.deepEqual(planned.map(({ path }) => path), ["new"]);
+    }
+    if (signal === "SIGINT") return;
+    serving.kill(signal);
+    await serving.exit();
+    const there = (await past(far, "--all")).map(({ title, direction, outcome, error }) => [title.path, direction, error?.code ?? outcome]);
+    assert.deepEqual(there.slice(0, 2).sort(), [["new", "receiving", code], ["new", "sending", code]]);
+    assert.deepEqual(there.slice(2), [["old", "sending", "complete"], ["old", "receiving", "complete"]]);
+  });
+}
 
 test("a transfer that takes a while is remembered with its course", async (t) => {
   const { inbox, source, near, far } = strangers(t);

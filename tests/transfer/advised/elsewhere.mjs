@@ -8,8 +8,15 @@ export const ELSEWHERE = [
     test: "a past transfer is sent again by its number, from any folder and to the same device",
   },
   {
+    keys: ["advised::send_again_by_list(past.number)", "advised::send_again_by_list(number)"],
+    file: "tests/transfer/inbox.test.mjs",
+    test: "what was sent by a list is sent again with a list, any number of times",
+  },
+  {
     keys: [
       "advised::get_again(past.number)",
+      "advised::get_again_by_list(past.number)",
+      "advised::get_again_by_list(number)",
       "`ringway inbox` lists what was received, and `ringway inbox show NUMBER` says how to get it again.",
       "as `ringway inbox` lists them, or nothing for the last one. To name a device, name what is got as well: ringway get DEVICE:SHARE/PATH",
     ],

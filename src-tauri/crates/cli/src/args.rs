@@ -353,7 +353,8 @@ pub(crate) struct SendArgs {
     /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it, or
     /// the last one that was not refused as wrong usage. Files that are there already are not sent
     /// twice. What its patterns left out is left out again: --exclude, --include and --exclude-from
-    /// add to them, and decide before them. A list of --files-from is not remembered
+    /// add to them, and decide before them. What was sent by a list (--files-from) needs a list
+    /// again
     #[arg(
         long,
         value_name = "NUMBER",

@@ -20,7 +20,7 @@ use ringway_daemon::dto::{Moving, Waiting};
 use ringway_engine::{Decision, Transfer};
 use ringway_model::{
     Consent, DeclineReason, Device, Direction, Edit, Failure, Fault, LookAlike, Offer, OpenCode, Past, PastDetails,
-    Planned, Progress, Report, ShareName, TransferId, TurnedAway,
+    Planned, Progress, Report, Share, TransferId, TurnedAway,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -100,12 +100,15 @@ pub(crate) fn offer<'a>(offer: &'a Offer, decision: &Decision) -> Event<'a> {
 }
 
 /// `device`.
-pub(crate) fn device<'a>(
-    device: &'a Device,
-    looks_like: Option<&'a LookAlike>,
-    shares: &'a [(ShareName, bool)],
-) -> Event<'a> {
-    let shares = shares.iter().map(|(name, drop)| MayRead { name, drop: *drop }).collect();
+pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>, shares: &'a [Share]) -> Event<'a> {
+    let refused = device.rule.consent == Consent::Refuse;
+    let shares = shares.iter().filter(|share| share.with.has(device.id)).map(|share| MayRead {
+        name: &share.name,
+        drop: share.drop.is_some(),
+        unavailable: share.unavailable,
+        refused,
+    });
+    let shares = shares.collect();
     Event::Device(Listed { known: Known { device, looks_like }, shares })
 }
 

@@ -112,6 +112,8 @@ async fn follow_as(
                 is_stopping = true;
                 match terminated {
                     Terminated::Leaves if interrupts.is_terminated() => {
+                        // First, because nobody may read what is said.
+                        transfer.note_left();
                         view.end();
                         leave(out, interrupts.exit(), 1);
                     }

@@ -40,7 +40,7 @@ use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
 use crate::shared::{self, Shared, StoreChanges};
-use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, is_remembered};
+use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, of_selection};
 use crate::store::{self, landed, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
@@ -56,9 +56,11 @@ pub struct Engine {
 
 /// What is remembered of a get, to get it again; none where it has a selection that is not.
 fn remembered(shared: &Shared, request: &GetRequest) -> Option<Reget> {
-    is_remembered(&request.selection).then(|| Reget {
+    let (selection, by_list) = of_selection(&request.selection)?;
+    Some(Reget {
         paths: request.paths.clone(),
-        selection: request.selection.clone(),
+        selection,
+        by_list,
         destination: request.destination.clone(),
         folder: match shared.expect_again(&request.destination, request.folder.as_ref()) {
             Expected::Folder(folder) => Some(folder),
@@ -461,22 +463,24 @@ impl Engine {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let sources = request.sources.iter().take(PAST_PATHS_MAX);
         let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();
+        let remembered = of_selection(&request.selection).filter(|_| sources.len() == request.sources.len());
         let record = Record {
-            store: Arc::clone(&self.shared.store),
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: sources.iter().map(|source| source.path.clone()).collect(),
             in_share: request.in_share.as_ref().map(PathInShare::shown),
-            resend: (sources.len() == request.sources.len() && is_remembered(&request.selection)).then(|| Resend {
+            resend: remembered.map(|(selection, by_list)| Resend {
                 sources,
-                selection: request.selection.clone(),
+                selection,
+                by_list,
                 verify: request.verify,
                 in_share: request.in_share.clone(),
             }),
-            reget: None,
+            ..Record::of(&self.shared.store)
         };
         match random() {
             Ok(id) => {
                 let transfer = Transfer::new(TransferId(id), Direction::Sending, title, Some(record));
+                transfer.note_as_it_runs();
                 tokio::spawn(send::run(Arc::clone(&self.shared), request, transfer.clone()));
                 transfer
             }
@@ -500,17 +504,17 @@ impl Engine {
         let title = request.paths.first().map(PathInShare::title).unwrap_or_default();
         let more = request.paths.len().saturating_sub(1) as u64;
         let record = Record {
-            store: Arc::clone(&self.shared.store),
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: vec![request.destination.clone()],
             in_share: request.paths.first().map(PathInShare::shown),
-            resend: None,
             reget: remembered(&self.shared, &request),
+            ..Record::of(&self.shared.store)
         };
         match random() {
             Ok(id) => {
                 let transfer =
                     Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record)).asked_for();
+                transfer.note_as_it_runs();
                 tokio::spawn(getting::run(Arc::clone(&self.shared), request, transfer.clone(), questions));
                 (transfer, asker)
             }
@@ -559,8 +563,8 @@ impl Engine {
     /// Starts a copy inside this machine and records how it ended; errors are in its report. A
     /// program without a handle calls [`copying::start`].
     pub fn copy(&self, request: CopyRequest) -> Transfer {
-        let (store, paths) = (Arc::clone(&self.shared.store), vec![request.destination.clone()]);
-        let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
+        let paths = vec![request.destination.clone()];
+        let record = Record { paths, ..Record::of(&self.shared.store) };
         let (shared, destination) = (Arc::clone(&self.shared), request.destination.clone());
         let transfer = copying::start_recorded(request, Some(record));
         let copying = transfer.clone();

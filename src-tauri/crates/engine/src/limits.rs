@@ -264,6 +264,12 @@ pub const RETRY_DEFAULT: Duration = Duration::from_secs(15 * 60);
 /// The longest that one may be told to: beyond a week what was kept at the receiver is removed.
 pub const RETRY_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// How soon after a transfer's beginning it is noted how far it has come, and how often from then
+/// on: one write to the store each. A program that is killed leaves what was noted last.
+pub const NOTED_FIRST_AFTER: Duration = Duration::from_secs(5);
+/// See [`NOTED_FIRST_AFTER`].
+pub const NOTED_EVERY: Duration = Duration::from_secs(60);
+
 /// A transfer of which nothing has moved for so long is said to be stalled.
 pub const STALLED_AFTER: Duration = Duration::from_secs(5);
 

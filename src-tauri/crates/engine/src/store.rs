@@ -12,6 +12,7 @@ mod pairings;
 mod past;
 #[cfg(test)]
 mod past_at_limits;
+mod process;
 mod reached;
 mod rules;
 pub mod series;

@@ -630,6 +630,9 @@ pub enum Fault {
     },
     /// The destination was removed, renamed or unmounted during the transfer.
     DestinationGone,
+    /// The program that moved it ended without a word: it was killed, or the device lost power. The
+    /// figures are those that were noted last.
+    ProgramEnded,
     /// Nobody here answered an offer in time, or before it was withdrawn.
     Unanswered,
     /// An offer has grown beyond the size that was shown when it was accepted. It still waits.

@@ -46,7 +46,7 @@ pub(crate) struct GetArgs {
     /// Repeat an earlier get, from the same device into the same folder, with the same options for
     /// how it lands and what is left out: NUMBER as `ringway inbox` lists it, or the last one that
     /// was not refused as wrong usage. --exclude, --include and --exclude-from add to the patterns,
-    /// and decide before them. A list of --files-from is not remembered
+    /// and decide before them. What was got by a list (--files-from) needs a list again
     #[arg(
         long,
         value_name = "NUMBER",

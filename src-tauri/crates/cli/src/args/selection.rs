@@ -30,7 +30,7 @@ A pattern is one of gitignore(5) and matches what it matches for git: one with a
 
 --exclude-from FILE reads a file that is written as a .gitignore file is: a pattern on each line, `#` for comments, `!` for what is taken all the same. Its patterns stand at its place among the others.
 
---files-from FILE reads paths, one on each line, or each with a NUL behind it, as `find -print0` and `git ls-files -z` write them. A carriage return at the end of a line does not count; a name that ends in one needs NULs. Paths are relative to the source, of which there is one, a folder; absolute ones must lie in it. A folder that is listed is taken with everything in it. The folders above what is listed are made, too. Symbolic links on the way to it are not followed. What is listed and is not there counts as failed. Patterns leave out of what is listed. An empty list selects nothing.
+--files-from FILE reads paths, one on each line, or each with a NUL behind it, as `find -print0` and `git ls-files -z` write them. A carriage return at the end of a line does not count; a name that ends in one needs NULs. Paths are relative to the source, of which there is one, a folder; absolute ones must lie in it. A folder that is listed is taken with everything in it. The folders above what is listed are made, too. Symbolic links on the way to it are not followed. What is listed and is not there counts as failed. Patterns leave out of what is listed. If the list is empty, there is nothing to do: nothing is created, and the exit status is 0.
 
 A symbolic link is taken as it is, also where what it leads to is left out. A file with several names of which some are left out arrives under the others.";
 

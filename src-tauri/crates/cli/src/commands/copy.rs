@@ -37,8 +37,9 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     }
     let (sources, _) = args.places()?;
     let from = SelectionSources::Here(sources.to_vec());
-    let Some(selection) = selected::read(&args.selection, from, Vec::new(), &out, interrupts).await? else {
-        return Ok(interrupts.exit());
+    let selection = match selected::read(&args.selection, from, Vec::new(), "copy", (&out, interrupts)).await? {
+        Ok(selection) => selection,
+        Err(exit) => return Ok(exit),
     };
     let mut request = args.request(selection)?;
     look(&request, args.target_directory.is_some())?;

@@ -3,7 +3,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::{Device, ShareName};
+use ringway_model::{Consent, Device, Share};
 
 use crate::args::{DevicesAction, DevicesArgs, RuleArgs};
 use crate::commands::nearby;
@@ -56,16 +56,16 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
     let devices = engine.devices()?;
     let alike =
         devices.iter().map(|device| engine.look_alike(device.id, &device.name)).collect::<Result<Vec<_>, _>>()?;
-    let shared = devices.iter().map(|device| engine.shares_with(device.id)).collect::<Result<Vec<_>, _>>()?;
-    for ((device, other), shares) in devices.iter().zip(&alike).zip(&shared) {
-        out.event(&json::device(device, other.as_ref(), shares));
+    let shares = engine.shares()?;
+    for (device, other) in devices.iter().zip(&alike) {
+        out.event(&json::device(device, other.as_ref(), &shares));
     }
     if devices.is_empty() {
         out.say("No device is known yet. Send something, or run `ringway pair HOST`: the receiver's code makes the two known.");
         return Ok(());
     }
     let now = SystemTime::now();
-    let rows = devices.iter().zip(&shared).map(|(device, shares)| {
+    let rows = devices.iter().map(|device| {
         [
             for_terminal(&device.name),
             device.id.short(),
@@ -73,7 +73,7 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
             device.last_seen.map_or_else(|| "never".to_owned(), |seen| ago(seen, now)),
             device.last_address.as_deref().map(for_terminal).unwrap_or_default(),
             rule::short(&device.rule),
-            readable(shares),
+            readable(device, &shares),
         ]
     });
     let heading = ["NAME", "ID", "PAIRED", "LAST SEEN", "LAST ADDRESS", "OFFERS", "MAY READ"].map(str::to_owned);
@@ -88,12 +88,20 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The shares that a device may read.
-fn readable(shares: &[(ShareName, bool)]) -> String {
-    let one = |(name, drop): &(ShareName, bool)| {
-        format!("{}{}", for_terminal(name.as_str()), if *drop { " (drop box)" } else { "" })
+/// The shares that are shared with a device, and which of them it cannot read.
+fn readable(device: &Device, shares: &[Share]) -> String {
+    let is_refused = device.rule.consent == Consent::Refuse;
+    let one = |share: &Share| {
+        let states = [
+            (share.drop.is_some(), "drop box"),
+            (share.unavailable.is_some(), "unavailable"),
+            (is_refused, "refused by its rule"),
+        ];
+        let states: Vec<_> = states.iter().filter_map(|(is, state)| is.then_some(*state)).collect();
+        let name = for_terminal(share.name.as_str());
+        if states.is_empty() { name } else { format!("{name} ({})", states.join(", ")) }
     };
-    shares.iter().map(one).collect::<Vec<_>>().join(", ")
+    shares.iter().filter(|share| share.with.has(device.id)).map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Shows a device's rule, after changing what was asked for.

@@ -17,6 +17,7 @@ use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::progress;
 use crate::text::for_terminal;
+use crate::words::advised;
 
 /// Codes that are asked for: as many as a code survives.
 const ASKED_MAX: u32 = 3;
@@ -25,7 +26,7 @@ const ASKED_MAX: u32 = 3;
 pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let (target, before) = match args.again {
-        Some(number) => again(engine, number)?,
+        Some(number) => again(engine, number, &args)?,
         None => named(engine, &args)?,
     };
     let landing = before.landing;
@@ -36,8 +37,9 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
     }
     let from = SelectionSources::There(before.paths.len());
     let remembered = before.selection.patterns.clone();
-    let Some(selection) = selected::read(&args.selection, from, remembered, &out, interrupts).await? else {
-        return Ok(interrupts.exit());
+    let selection = match selected::read(&args.selection, from, remembered, "get", (&out, interrupts)).await? {
+        Ok(selection) => selection,
+        Err(exit) => return Ok(exit),
     };
     let wanted = Wanted { target, what: Reget { selection, ..before } };
     let mut given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
@@ -83,7 +85,7 @@ struct Wanted {
 impl Wanted {
     fn request(&self, args: &GetArgs, secret: Option<&GivenSecret>) -> GetRequest {
         let MovingArgs { lanes, limit, compress, delta, verify, retry, timeout, records_per_key } = args.moving;
-        let Reget { paths, selection, destination, folder, landing, verify: verified } = self.what.clone();
+        let Reget { paths, selection, destination, folder, landing, verify: verified, .. } = self.what.clone();
         GetRequest {
             target: self.target.clone(),
             paths,
@@ -113,11 +115,12 @@ fn named(engine: &Engine, args: &GetArgs) -> Result<(Target, Reget)> {
     let destination = destination(dest.as_deref().unwrap_or(Path::new(".")))?;
     args.landing.check()?;
     let (selection, landing) = (Selection::default(), (&args.landing.accept_options()).into());
-    Ok((engine.resolve(&device)?, Reget { paths, selection, destination, folder: None, landing, verify: false }))
+    let what = Reget { paths, selection, by_list: false, destination, folder: None, landing, verify: false };
+    Ok((engine.resolve(&device)?, what))
 }
 
 /// What was got before, from the same device, wherever that is now; the last get without a number.
-fn again(engine: &Engine, number: Option<u64>) -> Result<(Target, Reget)> {
+fn again(engine: &Engine, number: Option<u64>, args: &GetArgs) -> Result<(Target, Reget)> {
     let got = match number {
         Some(number) => {
             let got = engine.past_transfer(number)?.map(|(got, _)| got).filter(Remembered::was_got);
@@ -133,11 +136,14 @@ fn again(engine: &Engine, number: Option<u64>) -> Result<(Target, Reget)> {
     let target = engine.target_of(&got)?;
     let number = got.past.number;
     let what = got.reget.ok_or_else(|| {
-        Refusal::failed(format!(
-            "Number {number} was got by a list (--files-from), or with more paths or patterns than are remembered."
-        ))
-        .advise("Name anew what to get.")
+        Refusal::failed(format!("Number {number} was got with more paths or patterns than are remembered."))
+            .advise("Name anew what to get.")
     })?;
+    if what.by_list && args.selection.list().is_none() {
+        let refusal =
+            Refusal::usage(format!("Number {number} was got by a list (--files-from), which is not remembered."));
+        return Err(refusal.advise(format!("Give the list again: {}", advised::get_again_by_list(number))).into());
+    }
     Ok((target, what))
 }
 

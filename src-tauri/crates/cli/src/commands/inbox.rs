@@ -172,6 +172,7 @@ fn ending(past: &Past) -> String {
             ringway_model::Fault::NoLongerShared { .. } => "share ended".to_owned(),
             ringway_model::Fault::Declined(_) => "declined".to_owned(),
             ringway_model::Fault::Unanswered => "not answered".to_owned(),
+            ringway_model::Fault::ProgramEnded => "interrupted".to_owned(),
             _ => "failed".to_owned(),
         },
     }
@@ -266,6 +267,8 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         line(what, for_terminal(path));
     }
     match again {
+        Some(Again::Send(Resend { by_list: true, .. })) => line("Again", advised::send_again_by_list(past.number)),
+        Some(Again::Get(Reget { by_list: true, .. })) => line("Again", advised::get_again_by_list(past.number)),
         Some(Again::Send(_)) => line("Again", advised::send_again(past.number)),
         Some(Again::Get(_)) => line("Again", advised::get_again(past.number)),
         None => {}
@@ -383,7 +386,8 @@ mod tests {
         let taken = (0..11).map(|number| Pattern::Include(format!("p{number}").into()));
         let patterns = [Pattern::Exclude("*.o".into())].into_iter().chain(taken).collect();
         let selection = Selection { patterns, paths: None };
-        let resend = Resend { sources: Vec::new(), selection: selection.clone(), verify: false, in_share: None };
+        let resend =
+            Resend { sources: Vec::new(), selection: selection.clone(), by_list: false, verify: false, in_share: None };
         let again = Again::of(Some(resend), None);
         let lines = shown(&sent, &PastDetails::default(), again.as_ref(), SystemTime::now());
         assert!(lines.contains(&"Patterns:    *.o".to_owned()), "{lines:?}");
@@ -393,8 +397,15 @@ mod tests {
         );
         assert_eq!(lines.last().map(String::as_str), Some("Again:       ringway send --again 7"));
         let landing = Landing::default();
-        let reget =
-            Reget { paths: Vec::new(), selection, destination: "/in".into(), folder: None, landing, verify: false };
+        let reget = Reget {
+            paths: Vec::new(),
+            selection,
+            by_list: false,
+            destination: "/in".into(),
+            folder: None,
+            landing,
+            verify: false,
+        };
         let again = Again::of(None, Some(reget));
         let got = Past { target: Some("lab-ws".into()), in_share: Some("runs/night".into()), ..past(Outcome::Partial) };
         let lines = shown(&got, &PastDetails::default(), again.as_ref(), SystemTime::now());

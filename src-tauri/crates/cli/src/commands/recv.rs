@@ -4,10 +4,14 @@ mod shown_code;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
+use parking_lot::Mutex;
+use ringway_engine::{
+    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Transfer, remedy,
+};
 use ringway_model::{
     DeclineReason, Direction, Fault, IntoHome, Invalid, Note, OnConflict, OpenCode, OsError, Report, ShownSize,
 };
@@ -82,6 +86,7 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         board,
         questions: Questions::new(args.landing.on_conflict.into()),
         running: JoinSet::new(),
+        accepted: Arc::default(),
         interactive,
         into_home,
         lines,
@@ -161,6 +166,8 @@ struct Reception<'a> {
     board: CodeBoard,
     questions: Questions,
     running: JoinSet<Ended>,
+    /// The transfers of those that run.
+    accepted: Arc<Mutex<Vec<Transfer>>>,
     interactive: bool,
     into_home: IntoHome,
     lines: Option<Lines>,
@@ -229,6 +236,7 @@ impl Reception<'_> {
         let _ = tokio::time::timeout(PARTING_TIME_MAX, self.receiver.stop()).await;
         // Those that waited for a place are over.
         if !self.running.is_empty() {
+            self.accepted.lock().iter().filter(|transfer| !transfer.is_over()).for_each(Transfer::note_left);
             progress::leave(self.out, self.interrupts.exit(), self.running.len() as u64);
         }
     }
@@ -358,8 +366,14 @@ impl Reception<'_> {
         };
         self.out.event(&json::answered(id, None));
         let (out, interrupts) = (self.out.clone(), self.of_transfers.clone());
+        let accepted = Arc::clone(&self.accepted);
         self.running.spawn(async move {
             let transfer = offer.accept(options).await?;
+            {
+                let mut accepted = accepted.lock();
+                accepted.retain(|transfer| !transfer.is_over());
+                accepted.push(transfer.clone());
+            }
             let report = progress::follow(&transfer, &out, &interrupts).await;
             progress::conclude(&transfer, &report, &out);
             Ok(report)

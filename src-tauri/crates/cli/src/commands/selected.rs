@@ -3,12 +3,13 @@ use anyhow::Result;
 use ringway_model::{Pattern, Selection};
 
 use crate::args::{SelectionArgs, SelectionSources};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::text::for_terminal;
 
-/// [`SelectionArgs::selection`], which may wait for a person or another process; none if a stop is
-/// asked for meanwhile. Warns of an empty list.
+/// [`SelectionArgs::selection`], which may wait for a person or another process; how the command
+/// ends if a stop is asked for meanwhile, or if a list is empty, which leaves nothing to `verb`.
 ///
 /// # Errors
 /// As with [`SelectionArgs::selection`].
@@ -16,22 +17,23 @@ pub(crate) async fn read(
     args: &SelectionArgs,
     from: SelectionSources,
     remembered: Vec<Pattern>,
-    out: &Output,
-    interrupts: &Interrupts,
-) -> Result<Option<Selection>> {
+    verb: &str,
+    (out, interrupts): (&Output, &Interrupts),
+) -> Result<Result<Selection, Exit>> {
     let read = match args.files().next() {
         None => args.selection(&from, remembered),
         Some(_) => {
             let args = args.clone();
             match interrupts.unless_asked(move || args.selection(&from, remembered)).await? {
                 Some(read) => read,
-                None => return Ok(None),
+                None => return Ok(Err(interrupts.exit())),
             }
         }
     };
     let selection = read?;
     if let (Some([]), Some(file)) = (selection.paths.as_deref(), args.list()) {
-        out.warn(format_args!("{} lists no path, so nothing is selected.", for_terminal(file)));
+        out.warn(format_args!("{} lists no path: there is nothing to {verb}.", for_terminal(file)));
+        return Ok(Err(Exit::All));
     }
-    Ok(Some(selection))
+    Ok(Ok(selection))
 }

@@ -20,6 +20,7 @@ use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::text::for_terminal;
+use crate::words::advised;
 use crate::{progress, words};
 use contact::{Contact, Next};
 
@@ -33,7 +34,10 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
         Some(number) => again(engine, number, &args, &out, interrupts).await?,
         None => named(engine, &args, &out, interrupts).await?,
     };
-    let Some(asked) = asked else { return Ok(interrupts.exit()) };
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(exit) => return Ok(exit),
+    };
     check(&asked.sources)?;
     if args.dry_run {
         return plan(asked.sources, asked.selection, &args, interrupts).await;
@@ -78,9 +82,9 @@ pub(crate) async fn dry_run(args: &SendArgs, interrupts: &Interrupts) -> Result<
     check(&sources)?;
     let out = Output::from(args.reporting);
     let from = SelectionSources::Here(paths);
-    match selected::read(&args.selection, from, Vec::new(), &out, interrupts).await? {
-        Some(selection) => plan(sources, selection, args, interrupts).await,
-        None => Ok(interrupts.exit()),
+    match selected::read(&args.selection, from, Vec::new(), "send", (&out, interrupts)).await? {
+        Ok(selection) => plan(sources, selection, args, interrupts).await,
+        Err(exit) => Ok(exit),
     }
 }
 
@@ -90,13 +94,14 @@ async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, inter
 }
 
 /// What the command line names. This is where a target's text is read; below it is a device or an
-/// address. None if a stop is asked for meanwhile.
-async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<Option<Asked>> {
+/// address. An exit if a stop is asked for meanwhile, or nothing is listed.
+async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<Result<Asked, Exit>> {
     let (paths, typed) = args.sources_and_target();
     let sources = paths.iter().map(|path| args::source(path)).collect();
     let from = SelectionSources::Here(paths);
-    let Some(selection) = selected::read(&args.selection, from, Vec::new(), out, interrupts).await? else {
-        return Ok(None);
+    let selection = match selected::read(&args.selection, from, Vec::new(), "send", (out, interrupts)).await? {
+        Ok(selection) => selection,
+        Err(exit) => return Ok(Err(exit)),
     };
     let (target, in_share) = match typed {
         Some(typed) => {
@@ -105,7 +110,7 @@ async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Inte
         }
         None => (None, None),
     };
-    Ok(Some(Asked { sources, failed_before: Vec::new(), selection, target, in_share, verify: args.moving.verify }))
+    Ok(Ok(Asked { sources, failed_before: Vec::new(), selection, target, in_share, verify: args.moving.verify }))
 }
 
 fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<(Target, Option<PathInShare>)> {
@@ -141,14 +146,14 @@ fn reference(target: &OsStr) -> Result<Reference> {
 }
 
 /// What was sent before, to the same device, wherever that is now, and without what was left out
-/// then. The patterns of now stand behind those of then. None if a stop is asked for meanwhile.
+/// then. The patterns of now stand behind those of then. An exit as for [`named`].
 async fn again(
     engine: &Engine,
     number: Option<u64>,
     args: &SendArgs,
     out: &Output,
     interrupts: &Interrupts,
-) -> Result<Option<Asked>> {
+) -> Result<Result<Asked, Exit>> {
     let number = match number {
         Some(number) => number,
         None => engine
@@ -168,23 +173,27 @@ async fn again(
     let target = engine.target_of(&sent)?;
     let is_whole = sent.past.paths.len() as u64 == sent.past.more_names.saturating_add(1);
     let resend = sent.resend.ok_or_else(|| match is_whole {
-        true => Refusal::failed(format!(
-            "Number {number} was sent by a list (--files-from), or by more patterns than are remembered: neither is."
-        ))
-        .advise("Name the folder anew, with its list or patterns."),
+        true => Refusal::failed(format!("Number {number} was sent by more patterns than are remembered."))
+            .advise("Name the folder anew, with its patterns."),
         false => Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew.")),
     })?;
+    if resend.by_list && args.selection.list().is_none() {
+        let refusal =
+            Refusal::usage(format!("Number {number} was sent by a list (--files-from), which is not remembered."));
+        return Err(refusal.advise(format!("Give the list again: {}", advised::send_again_by_list(number))).into());
+    }
     // What cannot be sent may be removed: that mends it.
     let missed = details.failures.into_iter().filter(|failure| failure.reason != FailureReason::SpecialFile);
     let failed_before = missed.map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
     let remembered = resend.selection.patterns.clone();
     let from = SelectionSources::Here(paths);
-    let Some(selection) = selected::read(&args.selection, from, remembered, out, interrupts).await? else {
-        return Ok(None);
+    let selection = match selected::read(&args.selection, from, remembered, "send", (out, interrupts)).await? {
+        Ok(selection) => selection,
+        Err(exit) => return Ok(Err(exit)),
     };
     let Resend { sources, in_share, verify, .. } = resend;
-    Ok(Some(Asked { sources, failed_before, selection, target: Some(target), in_share, verify }))
+    Ok(Ok(Asked { sources, failed_before, selection, target: Some(target), in_share, verify }))
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the

@@ -3,7 +3,7 @@
 use ringway_model::{
     Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, EntryThere, LookAlike, NearbyDevice, Note,
     NoteText, Offer, OpenCode, PairingRequest, PathText, Planned, Progress, SettingsInForce, Share, ShareName,
-    ShareThere, Text, TransferId, TurnedAway, UnderWay, Unfinished,
+    ShareThere, ShareTrouble, Text, TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
@@ -278,17 +278,17 @@ pub(crate) struct Known<'a> {
     pub(super) looks_like: Option<&'a LookAlike>,
 }
 
-/// A paired device, with what it may read.
+/// A paired device, with what is shared with it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Listed<'a> {
     #[serde(flatten)]
     pub(super) known: Known<'a>,
-    /// The shares that it may read.
+    /// The shares that are shared with it.
     pub(super) shares: Vec<MayRead<'a>>,
 }
 
-/// A share of this machine that a device may read.
+/// A share of this machine that is shared with a device.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MayRead<'a> {
@@ -296,6 +296,10 @@ pub(crate) struct MayRead<'a> {
     pub(super) name: &'a ShareName,
     /// Whether it is a drop box: the device may also send into it.
     pub(super) drop: bool,
+    /// Why it cannot be read now; none if it can.
+    pub(super) unavailable: Option<ShareTrouble>,
+    /// Whether the device may not use it, because its rule is to refuse.
+    pub(super) refused: bool,
 }
 
 /// How a check of `doctor` turned out.

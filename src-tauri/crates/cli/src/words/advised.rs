@@ -66,9 +66,19 @@ pub(crate) fn send_again(number: u64) -> String {
     format!("ringway send --again {number}")
 }
 
+/// The same of what a list has selected, which is not remembered.
+pub(crate) fn send_again_by_list(number: u64) -> String {
+    format!("{} --files-from LIST", send_again(number))
+}
+
 /// Getting again what the history has under a number.
 pub(crate) fn get_again(number: u64) -> String {
     format!("ringway get --again {number}")
+}
+
+/// The same of what a list has selected, which is not remembered.
+pub(crate) fn get_again_by_list(number: u64) -> String {
+    format!("{} --files-from LIST", get_again(number))
 }
 
 /// Making a folder.

@@ -73,7 +73,7 @@ impl Getting {
             }
         };
         let landing = Landing { on_conflict, into_home, ..Landing::default() };
-        Ok(self.start(target, Reget { paths, selection, destination, folder: None, landing, verify }))
+        Ok(self.start(target, Reget { paths, selection, by_list: false, destination, folder: None, landing, verify }))
     }
 
     /// Gets once more what the transfer of that id has got, into the same folder.
@@ -85,12 +85,13 @@ impl Getting {
         let id = id.parse().map_err(|_| Fault::Gone)?;
         let got = self.engine.past_got(id)?.ok_or(Fault::Gone)?;
         let target = self.engine.target_of(&got)?;
-        Ok(self.start(target, got.reget.ok_or(Fault::TooManySent)?))
+        let reget = got.reget.filter(|reget| !reget.by_list).ok_or(Fault::TooManySent)?;
+        Ok(self.start(target, reget))
     }
 
     fn start(&self, target: Target, what: Reget) -> Moving {
         let label = self.engine.label(&target);
-        let Reget { paths, selection, destination, folder, landing, verify } = what;
+        let Reget { paths, selection, destination, folder, landing, verify, .. } = what;
         let transfer = self.engine.get(GetRequest {
             selection,
             folder,

@@ -174,7 +174,8 @@ impl Sending {
         let id = id.parse().map_err(|_| Fault::Gone)?;
         let sent = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
         let target = self.engine.target_of(&sent)?;
-        let Resend { sources, selection, verify, in_share } = sent.resend.ok_or(Fault::TooManySent)?;
+        let resend = sent.resend.filter(|resend| !resend.by_list).ok_or(Fault::TooManySent)?;
+        let Resend { sources, selection, verify, in_share, .. } = resend;
         let lines: Vec<_> = selection.patterns.iter().map(to_line).collect();
         // A command may have had a pattern that is no text.
         let leave_out = String::from_utf8(lines.join(&b'\n')).map_err(|_| Fault::TooManySent)?;

@@ -1,7 +1,7 @@
 //! Sharing folders with paired devices.
 use std::path::Path;
 
-use ringway_model::{DeviceId, DropBox, Fault, Invalid, Operation, Share, ShareName, SharedWith};
+use ringway_model::{DropBox, Fault, Invalid, Operation, Share, ShareName, SharedWith};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
@@ -20,16 +20,6 @@ impl Engine {
     /// The store cannot be read.
     pub fn shares(&self) -> Result<Vec<Share>, Fault> {
         self.shared.shares()
-    }
-
-    /// The names of the shares that a device may read, and whether it may also send into each; none
-    /// of them is opened.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn shares_with(&self, device: DeviceId) -> Result<Vec<(ShareName, bool)>, Fault> {
-        let all = self.shared.store.shares()?.into_iter();
-        Ok(all.filter(|share| share.with.has(device)).map(|share| (share.name, share.drop.is_some())).collect())
     }
 
     /// Shares a folder under a name with some paired devices. The same folder under the same name

@@ -54,8 +54,7 @@ pub enum ReceiverEvent {
 /// Puts into the history that nobody answered an offer, so that a person who returns learns of it.
 /// A failure to write that is ignored, since the offer is over.
 pub(crate) fn keep_unanswered(offer: &Offer, store: &Arc<Store>) {
-    let (store, in_share) = (Arc::clone(store), offer.in_share.clone());
-    let record = Record { store, target: None, paths: Vec::new(), in_share, resend: None, reget: None };
+    let record = Record { in_share: offer.in_share.clone(), ..Record::of(store) };
     let counts = Counts { bytes: offer.bytes_so_far, ..Counts::default() };
     let report = Report { counts, ..Report::new(Outcome::Failed(Fault::Unanswered), SystemTime::now()) };
     let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);

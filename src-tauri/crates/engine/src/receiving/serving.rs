@@ -82,6 +82,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
         figures.goes_on = !retry.is_zero();
         figures.here = Some(paths(&listening));
     }
+    transfer.note_as_it_runs();
     listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
     let (shared, grant, pairing) = (Arc::clone(&listening.shared), opened.grant, (asker.device.id, asker.pairing));
     let serving = Serving { listening, transfer: transfer.clone(), retry };
@@ -188,7 +189,7 @@ fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option
     let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
     let first = get.paths.first().map(|first| PathInShare::new(get.share.clone(), first.path.clone(), false));
     let in_share = first.and_then(Result::ok).as_ref().map(PathInShare::shown);
-    let record = Record { store, target: None, paths, in_share, resend: None, reget: None };
+    let record = Record { paths, in_share, ..Record::of(&store) };
     let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record)).asked_for();
     transfer.known_peer(device.id, &device.name);
     Some(transfer)

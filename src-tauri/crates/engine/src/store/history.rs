@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use ringway_model::{
     AuthError, DeviceId, Direction, Fault, Outcome, Past, PathText, Pattern, Report, Selection, SeriesPoint, Source,
     TransferId,
@@ -61,11 +62,11 @@ impl Remembered {
         self.past.direction == Direction::Receiving && self.past.target.is_some()
     }
 
-    /// Whether what this machine started can be started once more.
+    /// Whether what this machine started can be started once more from what is remembered alone.
     pub fn can_be_repeated(&self) -> bool {
         match self.past.direction {
-            Direction::Sending => self.resend.is_some(),
-            Direction::Receiving => self.reget.is_some(),
+            Direction::Sending => self.resend.as_ref().is_some_and(|resend| !resend.by_list),
+            Direction::Receiving => self.reget.as_ref().is_some_and(|reget| !reget.by_list),
             Direction::Copying => false,
         }
     }
@@ -78,24 +79,29 @@ pub struct Resend {
     pub sources: Vec<Source>,
     /// Which of their entries; without a list, which is not remembered.
     pub selection: Selection,
+    /// Whether a list selected as well: to send the same again, it is to be given again.
+    pub by_list: bool,
     /// Whether it was to be read back and compared.
     pub verify: bool,
     /// The place in a drop box there where it was to land.
     pub in_share: Option<PathInShare>,
 }
 
-/// Whether a selection is remembered: a list of paths is not, nor are more patterns than people
-/// write.
-pub(crate) fn is_remembered(selection: &Selection) -> bool {
+/// What is remembered of a selection, and whether it had a list, which is not; none where there are
+/// more patterns than people write.
+pub(crate) fn of_selection(selection: &Selection) -> Option<(Selection, bool)> {
     let len = |pattern: &Pattern| match pattern {
         Pattern::Exclude(text) | Pattern::Include(text) => text.len() + 2,
     };
-    selection.paths.is_none() && selection.patterns.iter().map(len).sum::<usize>() <= PAST_PATTERNS_LEN_MAX
+    let is_short = selection.patterns.iter().map(len).sum::<usize>() <= PAST_PATTERNS_LEN_MAX;
+    let patterns = || Selection { patterns: selection.patterns.clone(), paths: None };
+    is_short.then(|| (patterns(), selection.paths.is_some()))
 }
 
-/// What a transfer is recorded with once it ends.
+/// What a transfer is recorded with, from its beginning.
 pub(crate) struct Record {
     pub(crate) store: Arc<Store>,
+    pub(crate) entry: Mutex<Entry>,
     /// Whom it was to reach, and what that was called.
     pub(crate) target: Option<(Target, String)>,
     pub(crate) paths: Vec<PathBuf>,
@@ -107,7 +113,14 @@ pub(crate) struct Record {
     pub(crate) reget: Option<Reget>,
 }
 
-/// A transfer at its end, for the record.
+/// Where a transfer is recorded.
+#[derive(Default)]
+pub(crate) struct Entry {
+    number: Option<u64>,
+    is_over: bool,
+}
+
+/// A transfer at its end, or as far as it has come, for the record.
 pub(crate) struct Ended<'a> {
     pub(crate) id: TransferId,
     pub(crate) direction: Direction,
@@ -118,16 +131,50 @@ pub(crate) struct Ended<'a> {
 }
 
 impl Record {
+    /// Of something that another device started, or that cannot be started once more.
+    pub(crate) fn of(store: &Arc<Store>) -> Self {
+        Self {
+            store: Arc::clone(store),
+            entry: Mutex::default(),
+            target: None,
+            paths: Vec::new(),
+            in_share: None,
+            resend: None,
+            reget: None,
+        }
+    }
+
+    /// Whether it can be started once more from what is remembered alone.
+    pub(crate) fn can_be_repeated(&self) -> bool {
+        let by_list = self.resend.as_ref().map(|resend| resend.by_list);
+        by_list.or(self.reget.as_ref().map(|reget| reget.by_list)) == Some(false)
+    }
+
     /// Which entries were sent or got, if that is remembered.
     pub(in crate::store) fn selection(&self) -> Option<&Selection> {
         let sent = self.resend.as_ref().map(|resend| &resend.selection);
         sent.or_else(|| self.reget.as_ref().map(|reget| &reget.selection))
     }
 
-    /// Writes it down. That it could not be is no failure of the transfer, which is over.
+    /// Writes down how it ended. That it could not be is no failure of the transfer, which is over.
     pub(crate) fn keep(&self, ended: &Ended<'_>) {
-        if is_worth_keeping(&ended.report.outcome) {
-            let _ = self.store.keep(self, ended);
+        let mut entry = self.entry.lock();
+        entry.is_over = true;
+        let number = entry.number.take();
+        match is_worth_keeping(&ended.report.outcome) {
+            true => entry.number = self.store.keep(self, ended, number).ok(),
+            false => drop(number.map(|number| self.store.forget_past(number))),
+        }
+    }
+
+    /// Writes down how far it has come, unless it is over: what is shown of it if this process ends
+    /// before it does.
+    pub(crate) fn keep_running(&self, so_far: &Ended<'_>) {
+        let mut entry = self.entry.lock();
+        if !entry.is_over
+            && let Ok(number) = self.store.keep_running(self, so_far, entry.number)
+        {
+            entry.number = number;
         }
     }
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ringway_model::{Direction, Fault, Outcome, Past, PastDetails, PastQuery, TransferId, TransferKey};
-use rusqlite::{OptionalExtension, Params, Transaction, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Params, Transaction, named_params, params};
 use std::os::unix::ffi::OsStrExt;
 
-use super::Store;
+use super::{Store, process};
 use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Record, Remembered, ending};
 use crate::store::series;
 use row::{COLUMNS, UNANSWERED, direction_number, edits, insert, ms_since_1970, paths, remembered, signed};
@@ -23,15 +23,64 @@ const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
 const RECEIVED_INTO_MAX: usize = 256;
 
 impl Store {
-    /// Writes down a transfer that has ended, and lets go of the oldest ones beyond the limits.
-    pub(crate) fn keep(&self, record: &Record, ended: &Ended<'_>) -> Result<(), Fault> {
+    /// Writes down a transfer that has ended, in place of what was written of it before, and lets
+    /// go of the oldest ones beyond the limits. Returns its number, which is the highest.
+    pub(crate) fn keep(&self, record: &Record, ended: &Ended<'_>, before: Option<u64>) -> Result<u64, Fault> {
+        self.write(record, ended, before, None)
+    }
+
+    /// The same of one that runs in this process. It keeps its number; none is written where it
+    /// could not be told when this process has ended.
+    pub(crate) fn keep_running(
+        &self,
+        record: &Record,
+        so_far: &Ended<'_>,
+        number: Option<u64>,
+    ) -> Result<Option<u64>, Fault> {
+        match process::this() {
+            "" => Ok(None),
+            this => self.write(record, so_far, number, Some(this)).map(Some),
+        }
+    }
+
+    fn write(
+        &self,
+        record: &Record,
+        ended: &Ended<'_>,
+        before: Option<u64>,
+        running: Option<&str>,
+    ) -> Result<u64, Fault> {
         self.with(|connection| {
             // One transaction: one synchronisation of the disk.
             let transaction = connection.unchecked_transaction()?;
+            if let Some(before) = before {
+                forget(&transaction, before)?;
+            }
             answer(&transaction, ended)?;
-            insert(&transaction, record, ended)?;
+            // One that has ended keeps its number only while no other was given.
+            let number = match running {
+                Some(_) => before,
+                None => before.filter(|number| is_highest(&transaction, *number)),
+            };
+            let number = insert(&transaction, record, ended, (number, running))?;
             prune(&transaction)?;
-            transaction.commit()
+            transaction.commit()?;
+            Ok(number)
+        })
+    }
+
+    /// Works on what has ended: `running IS NULL`. That is what processes left that have ended
+    /// without a word, too.
+    fn with_ended<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
+        self.with(|connection| {
+            let mut running =
+                connection.prepare_cached("SELECT DISTINCT running FROM past WHERE running IS NOT NULL")?;
+            let all = running.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+            for gone in all.iter().filter(|name| !process::runs(name)) {
+                // A store that cannot be written can be read all the same.
+                let _ = connection.execute("UPDATE past SET running = NULL WHERE running = ?1", [gone]);
+            }
+            work(connection)
         })
     }
 
@@ -44,11 +93,11 @@ impl Store {
 
     /// The same, with what it takes to start them again.
     pub(crate) fn past_remembered(&self, query: &PastQuery, limit: u32) -> Result<Vec<Remembered>, Fault> {
-        self.with(|connection| {
+        self.with_ended(|connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM past
-                     WHERE (:direction IS NULL OR direction = :direction)
+                     WHERE running IS NULL AND (:direction IS NULL OR direction = :direction)
                        AND (NOT :failed_only OR NOT is_whole)
                        AND (:search IS NULL OR instr(words, :search))
                        AND (:before IS NULL OR number < :before)
@@ -103,11 +152,12 @@ impl Store {
 
     /// The latest one with each device; offers that nobody answered are none.
     pub(crate) fn last_with_each(&self) -> Result<Vec<Past>, Fault> {
-        self.with(|connection| {
+        self.with_ended(|connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM past
-                     WHERE number IN (SELECT max(number) FROM past WHERE device IS NOT NULL AND ending <> ?1 GROUP BY device)"
+                     WHERE number IN (SELECT max(number) FROM past
+                         WHERE running IS NULL AND device IS NOT NULL AND ending <> ?1 GROUP BY device)"
                 ))?
                 .query_map([UNANSWERED], remembered)?
                 .filter_map(Result::transpose)
@@ -140,10 +190,11 @@ impl Store {
         let has_begun = |remembered: &Remembered| {
             !matches!(remembered.past.report.outcome, Outcome::Failed(Fault::Invalid(_) | Fault::Config { .. }))
         };
-        self.with(|connection| {
+        self.with_ended(|connection| {
             connection
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM past WHERE direction = ?1 AND target IS NOT NULL ORDER BY number DESC"
+                    "SELECT {COLUMNS} FROM past
+                     WHERE running IS NULL AND direction = ?1 AND target IS NOT NULL ORDER BY number DESC"
                 ))?
                 .query_map([direction_number(direction)], remembered)?
                 .filter_map(Result::transpose)
@@ -154,9 +205,11 @@ impl Store {
 
     /// The latest one of which `condition` is true.
     fn latest_past(&self, condition: &str, params: impl Params) -> Result<Option<Remembered>, Fault> {
-        self.with(|connection| {
+        self.with_ended(|connection| {
             connection
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM past WHERE {condition} ORDER BY number DESC LIMIT 1"))?
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM past WHERE running IS NULL AND {condition} ORDER BY number DESC LIMIT 1"
+                ))?
                 .query_row(params, remembered)
                 .optional()
                 .map(Option::flatten)
@@ -190,10 +243,9 @@ impl Store {
     pub(crate) fn forget_past(&self, number: u64) -> Result<bool, Fault> {
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            transaction.execute("DELETE FROM past_failure WHERE past = ?1", [signed(number)])?;
-            let forgotten = transaction.execute("DELETE FROM past WHERE number = ?1", [signed(number)])?;
+            let was_known = forget(&transaction, number)?;
             transaction.commit()?;
-            Ok(forgotten > 0)
+            Ok(was_known)
         })
     }
 
@@ -216,16 +268,29 @@ impl Store {
 
     /// Forgets all past transfers that ended before a moment; how many those were.
     pub(crate) fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Fault> {
-        self.with(|connection| {
+        self.with_ended(|connection| {
             let transaction = connection.unchecked_transaction()?;
             let moment = ms_since_1970(moment);
-            let of_those = "past IN (SELECT number FROM past WHERE ended_ms < ?1)";
+            let those = "running IS NULL AND ended_ms < ?1";
+            let of_those = format!("past IN (SELECT number FROM past WHERE {those})");
             transaction.execute(&format!("DELETE FROM past_failure WHERE {of_those}"), [moment])?;
-            let forgotten = transaction.execute("DELETE FROM past WHERE ended_ms < ?1", [moment])?;
+            let forgotten = transaction.execute(&format!("DELETE FROM past WHERE {those}"), [moment])?;
             transaction.commit()?;
             Ok(forgotten as u64)
         })
     }
+}
+
+/// Whether no higher number was ever given.
+fn is_highest(transaction: &Transaction<'_>, number: u64) -> bool {
+    let highest = "SELECT 1 FROM sqlite_sequence WHERE name = 'past' AND seq = ?1";
+    transaction.prepare_cached(highest).and_then(|mut highest| highest.exists([signed(number)])).unwrap_or(false)
+}
+
+/// Takes one out with its failures; false if it was not known.
+fn forget(transaction: &Transaction<'_>, number: u64) -> rusqlite::Result<bool> {
+    transaction.execute("DELETE FROM past_failure WHERE past = ?1", [signed(number)])?;
+    Ok(transaction.execute("DELETE FROM past WHERE number = ?1", [signed(number)])? > 0)
 }
 
 /// The same as what nobody answered before takes its place, and makes room for more of those of its

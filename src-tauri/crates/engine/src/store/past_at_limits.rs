@@ -64,8 +64,13 @@ fn keep(store: &Arc<Store>, number: u32) {
     let path = |n| PathBuf::from(format!("/home/ada/projects/climate/data sets/run {number}/part {n}"));
     let paths: Vec<_> = (0..PAST_PATHS_MAX).map(path).collect();
     let sources = paths.iter().map(|path| Source { path: path.clone(), contents_only: false }).collect();
-    let resend =
-        Some(Resend { sources, selection: ringway_model::Selection::default(), verify: false, in_share: None });
+    let resend = Some(Resend {
+        sources,
+        selection: ringway_model::Selection::default(),
+        by_list: false,
+        verify: false,
+        in_share: None,
+    });
     let direction = if number.is_multiple_of(2) { Direction::Sending } else { Direction::Receiving };
     let target = (direction == Direction::Sending)
         .then(|| (Target::Device(DeviceId([1; 32])), format!("machine{}.lan", number % DEVICES)));
@@ -81,7 +86,7 @@ fn keep(store: &Arc<Store>, number: u32) {
         .collect();
     let mut id = [0; 16];
     id[..4].copy_from_slice(&number.to_le_bytes());
-    Record { store: Arc::clone(store), target, paths, in_share: None, resend, reget: None }.keep(&Ended {
+    Record { target, paths, resend, ..Record::of(store) }.keep(&Ended {
         id: TransferId(id),
         direction,
         peer: Some(&peer),

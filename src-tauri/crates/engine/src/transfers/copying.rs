@@ -33,7 +33,10 @@ pub(crate) fn start_recorded(request: CopyRequest, record: Option<Record>) -> Tr
     let id_told = TransferId(*id.as_ref().unwrap_or(&[0; 16]));
     let transfer = Transfer::new(id_told, Direction::Copying, (title, more), record);
     match id {
-        Ok(_) => drop(tokio::spawn(run(request, transfer.clone()))),
+        Ok(_) => {
+            transfer.note_as_it_runs();
+            tokio::spawn(run(request, transfer.clone()));
+        }
         Err(error) => transfer.end(Err(error)),
     }
     transfer

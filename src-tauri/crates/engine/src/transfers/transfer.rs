@@ -17,7 +17,7 @@ use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
+use crate::limits::{FAILURES_LISTED_MAX, NOTED_EVERY, NOTED_FIRST_AFTER, STALLED_AFTER};
 use crate::store::history::{Ended, Record};
 use crate::store::series::Series;
 use crate::transfers::rate::{Amounts, Rate};
@@ -530,10 +530,9 @@ impl Transfer {
         self.shared.started_by
     }
 
-    /// Whether it can be started once more from what is remembered of it.
+    /// Whether it can be started once more from what is remembered of it alone.
     pub fn can_be_repeated(&self) -> bool {
-        let record = self.shared.record.as_ref();
-        record.is_some_and(|record| record.resend.is_some() || record.reget.is_some())
+        self.shared.record.as_ref().is_some_and(Record::can_be_repeated)
     }
 
     /// The drop box that it is sent into, or the first entry that is got, as `SHARE/PATH`.
@@ -601,6 +600,11 @@ impl Transfer {
             here: figures.here,
             there: figures.there,
         }
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.figures().stage() == Stage::Ended
     }
 
     /// Its stages as they change, from now on.
@@ -747,23 +751,58 @@ impl Transfer {
     /// Has the history know of it although it goes on: the program ends now, and another attempt
     /// goes on from what is there.
     pub fn note_left(&self) {
-        let mut figures = self.figures();
-        let counts = Counts { moved: figures.moved_in_all(), ..Counts::default() };
-        let left = Fault::Cancelled { by: Side::Here, kept: true };
-        let (report, series) = self.report_of(&mut figures, Some(left), Arrived { counts, ..Arrived::default() });
-        drop(figures);
+        let kept = self.figures().has_begun();
+        let (report, series) = self.report_so_far(Fault::Cancelled { by: Side::Here, kept });
         self.record(&report, &series);
+    }
+
+    /// Has the store know of it from its beginning, and how far it has come: that is its entry in
+    /// the history if this process is killed.
+    pub(crate) fn note_as_it_runs(&self) {
+        if self.shared.record.is_none() {
+            return;
+        }
+        let transfer = self.clone();
+        tokio::spawn(async move {
+            let mut again = NOTED_FIRST_AFTER;
+            loop {
+                let noted = transfer.clone();
+                // A thread that panics has told so; what is noted is nothing the transfer needs.
+                let _ = tokio::task::spawn_blocking(move || noted.note_running()).await;
+                tokio::select! {
+                    _ = transfer.wait() => return,
+                    () = tokio::time::sleep(again) => again = NOTED_EVERY,
+                }
+            }
+        });
+    }
+
+    fn note_running(&self) {
+        let (report, series) = self.report_so_far(Fault::ProgramEnded);
+        if let Some(record) = &self.shared.record {
+            record.keep_running(&self.ended(&report, &series));
+        }
     }
 
     fn record(&self, report: &Report, series: &[SeriesPoint]) {
         if let Some(record) = &self.shared.record {
-            let Shared { id, direction, title, .. } = &*self.shared;
-            let peer = self.shared.peer.get();
-            record.keep(&Ended { id: *id, direction: *direction, peer, title, report, series });
+            record.keep(&self.ended(report, series));
         }
     }
 
+    fn ended<'a>(&'a self, report: &'a Report, series: &'a [SeriesPoint]) -> Ended<'a> {
+        let Shared { id, direction, title, .. } = &*self.shared;
+        Ended { id: *id, direction: *direction, peer: self.shared.peer.get(), title, report, series }
+    }
+
+    fn report_so_far(&self, why: Fault) -> (Report, Vec<SeriesPoint>) {
+        let mut figures = self.figures();
+        let counts = Counts { moved: figures.moved_in_all(), ..Counts::default() };
+        self.report_of(&mut figures, Some(why), Arrived { counts, ..Arrived::default() })
+    }
+
     fn report_of(&self, figures: &mut Figures, error: Option<Fault>, arrived: Arrived) -> (Report, Vec<SeriesPoint>) {
+        let is_over = figures.stage() == Stage::Ended;
         let failed = arrived.counts.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
             Some(Fault::Cancelled { by: Side::Here, .. } | Fault::NoLongerShared { by: Side::Here })
@@ -798,11 +837,11 @@ impl Transfer {
             copy: arrived.copy,
             ended_at: SystemTime::now(),
         };
-        if let Some(at) = figures.copied_for {
+        if let Some(at) = figures.copied_for.filter(|_| is_over) {
             figures.book_copied(at, &report.counts);
         }
         let series = figures.series.points();
-        if self.shared.direction == Direction::Copying {
+        if self.shared.direction == Direction::Copying && is_over {
             report.failures.iter_mut().for_each(tell_cut_short);
         }
         (report, series)

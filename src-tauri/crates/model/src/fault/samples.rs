@@ -200,6 +200,7 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
         Fault::Tls { detail: text() },
         Fault::FailedThere,
         Fault::PeerForgotten,
+        Fault::ProgramEnded,
         Fault::Unanswered,
         Fault::Grown { bytes: 5 },
         Fault::NotShared { share: text() },

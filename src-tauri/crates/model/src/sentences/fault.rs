@@ -117,6 +117,7 @@ impl Fault {
             Self::NotServed => NOT_SERVED.says(),
             Self::NoLongerShared { by } => at(*by, NO_LONGER_SHARED_HERE, NO_LONGER_SHARED_THERE).says(),
             Self::DestinationGone => DESTINATION_GONE.says(),
+            Self::ProgramEnded => PROGRAM_ENDED.says(),
             Self::Unanswered => UNANSWERED.says(),
             Self::Grown { bytes } => GROWN.says().with("size", figures::bytes(*bytes)),
             Self::Gone => GONE.says(),
@@ -198,6 +199,7 @@ impl Fault {
                 _ => self.says(),
             },
             Direction::Copying => match self {
+                Self::ProgramEnded => self.says().and_next(COPY_CANCELLED),
                 Self::DestinationFull { .. } => COPY_FULL.says(),
                 Self::DestinationGone => COPY_GONE.says(),
                 Self::Cancelled { .. } => COPY_CANCELLED.says(),
@@ -219,6 +221,7 @@ impl Fault {
                 | Self::Stalled { .. }
                 | Self::FailedThere
                 | Self::DestinationFull { .. }
+                | Self::ProgramEnded
                 | Self::Paused { .. } => self.says().and_next(SERVED_AGAIN),
                 _ => self.says(),
             },
@@ -230,9 +233,11 @@ impl Fault {
                 Self::Declined(DeclineReason::TooManyOffers { wait_ms }) => {
                     self.says().and_next(GET_TOO_MANY).with("time", wait((*wait_ms).into()))
                 }
-                Self::Cancelled { kept: true, .. } | Self::Stalled { .. } | Self::FailedThere | Self::Paused { .. } => {
-                    self.says().and_next(GET_RESUME)
-                }
+                Self::Cancelled { kept: true, .. }
+                | Self::ProgramEnded
+                | Self::Stalled { .. }
+                | Self::FailedThere
+                | Self::Paused { .. } => self.says().and_next(GET_RESUME),
                 Self::Cancelled { .. } | Self::ConnectionLost(_) => self.says().and_next(GET_AGAIN),
                 Self::DestinationFull { .. } => self.says().and_next(GET_FULL),
                 Self::PeerForgotten => self.says().and_next(GET_FORGOTTEN),

@@ -1136,6 +1136,10 @@ rows! {
         terminal: "No device may have such a name. Rename it there: `ringway settings --name NEW`.",
         window: "No device may have such a name. Rename it there, and try again.",
     }
+    PROGRAM_ENDED: "fault.programEnded" {
+        what: "Ringway ended before this did: it was killed, or the device lost power.",
+        next: "What arrived is kept. Send the same again to resume.",
+    }
     UNANSWERED: "fault.unanswered" {
         what: "Nobody answered this offer.",
         terminal: "Have it sent again. `ringway devices rule NAME --accept` accepts offers from that device automatically.",

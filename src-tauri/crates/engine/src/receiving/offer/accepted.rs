@@ -46,10 +46,8 @@ impl Accepted {
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
         // What lies in a drop box is opened from there, and not kept in mind: its sender names it.
         let expected = visitor.drop.is_none().then(|| listening.shared.expect(&destination));
-        let store = Arc::clone(&listening.shared.store);
         let in_share = visitor.drop.as_ref().map(DropPlace::shown);
-        let record =
-            Record { store, target: None, paths: vec![destination.clone()], in_share, resend: None, reget: None };
+        let record = Record { paths: vec![destination.clone()], in_share, ..Record::of(&listening.shared.store) };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = renewal_time(offer.retry_s);
@@ -109,6 +107,7 @@ impl Accepted {
         let shared = Arc::clone(&self.listening.shared);
         let (device, pairing) = (self.taking.from.id, self.taking.pairing);
         let transfer = self.taking.transfer.clone();
+        transfer.note_as_it_runs();
         // On the heap: each connection's task, a stranger's too, has room for all that it may come
         // to, and each layer doubles that.
         let grant = self.taking.drop.as_ref().map(|place| place.grant);

@@ -18,6 +18,8 @@ pub struct Reget {
     pub paths: Vec<PathInShare>,
     /// Which of their entries; without a list, which is not remembered.
     pub selection: Selection,
+    /// Whether a list selected as well: to get the same again, it is to be given again.
+    pub by_list: bool,
     /// The folder that it landed in.
     pub destination: PathBuf,
     /// Which folder that was, where it was there.
@@ -69,7 +71,7 @@ impl Reget {
 
     fn flags(&self) -> u8 {
         let Landing { keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, .. } = self.landing;
-        let flags = [self.verify, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes];
+        let flags = [self.verify, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, self.by_list];
         flags.into_iter().zip(0..).map(|(flag, bit)| u8::from(flag) << bit).sum()
     }
 
@@ -83,6 +85,7 @@ impl Reget {
         let reget = Self {
             paths,
             selection: Selection { patterns, paths: None },
+            by_list: has(6),
             destination,
             folder: folder.and_then(FolderIdentity::decode),
             landing: Landing {
@@ -109,6 +112,7 @@ mod tests {
         Reget {
             paths: paths.iter().map(|path| PathInShare::parse(path).unwrap()).collect(),
             selection: Selection { patterns: patterns(), paths: None },
+            by_list: false,
             destination: "/data/in".into(),
             folder: None,
             landing: Landing {
@@ -132,8 +136,9 @@ mod tests {
     fn what_was_got_comes_back_as_it_was() {
         let all = reget(&[b"runs", b"runs/", b"runs/2026/caf\xe9", b"my runs/a\nb/"]);
         assert_eq!(read(&all.stored().unwrap()), Some(all.clone()));
-        let how: [fn(&mut Reget); 6] = [
+        let how: [fn(&mut Reget); 7] = [
             |reget| reget.verify = false,
+            |reget| reget.by_list = true,
             |reget| reget.landing.keep_owner = true,
             |reget| reget.landing.numeric_ids = true,
             |reget| reget.landing.keep_setuid = true,
@@ -161,6 +166,6 @@ mod tests {
             other[at] = byte;
             read(&other)
         };
-        assert_eq!((with(0, 0x40), with(1, 9), with(2, 9), with(3, b'x')), (None, None, None, None));
+        assert_eq!((with(0, 0x80), with(1, 9), with(2, 9), with(3, b'x')), (None, None, None, None));
     }
 }

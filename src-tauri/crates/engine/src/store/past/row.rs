@@ -31,8 +31,14 @@ pub(super) const COLUMNS: &str = "number, transfer, direction, device, device_na
     skipped_bytes, reused, excluded, patterns, limit_bytes_per_s, in_share, acls_lost, reget, owners_by_number, \
     got_into, bytes_planned";
 
-/// Writes one down.
-pub(super) fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> rusqlite::Result<()> {
+/// Writes one down, with the number that it had before if it is given one, and returns its number.
+/// `running`: the process that it runs in.
+pub(super) fn insert(
+    transaction: &Transaction<'_>,
+    record: &Record,
+    ended: &Ended<'_>,
+    (number, running): (Option<u64>, Option<&str>),
+) -> rusqlite::Result<u64> {
     let report = ended.report;
     let counts = &report.counts;
     let paths = record.paths(report);
@@ -43,6 +49,8 @@ pub(super) fn insert(transaction: &Transaction<'_>, record: &Record, ended: &End
     }
     let (title, more) = ended.title;
     let row = named_params! {
+        ":number": number.map(signed),
+        ":running": running,
         ":transfer": ended.id.0,
         ":direction": direction_number(ended.direction),
         ":device": ended.peer.map(|(id, _)| id.0),
@@ -105,7 +113,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, record: &Record, ended: &End
         let path = failure.path.as_os_str().as_bytes();
         statement.execute(params![past, path, side, operation, reason, errno])?;
     }
-    Ok(())
+    Ok(unsigned(past))
 }
 
 /// How a transfer ended, as it is kept: bounded, whatever names and texts the fault has.
@@ -248,11 +256,15 @@ pub(super) fn paths(joined: Vec<u8>) -> Vec<PathBuf> {
     each.map(|path| OsString::from_vec(path.to_vec()).into()).collect()
 }
 
-/// Whether it is verified, and then of each path whether its contents were sent instead of the
-/// folder.
+const VERIFY: u8 = 1;
+const BY_LIST: u8 = 2;
+
+/// Whether it is verified and was sent by a list, and then of each path whether its contents were
+/// sent instead of the folder.
 fn resend_stored(resend: &Resend) -> Vec<u8> {
-    let contents_only = resend.sources.iter().map(|source| source.contents_only);
-    [resend.verify].into_iter().chain(contents_only).map(u8::from).collect()
+    let how = VERIFY * u8::from(resend.verify) | BY_LIST * u8::from(resend.by_list);
+    let contents_only = resend.sources.iter().map(|source| source.contents_only.into());
+    [how].into_iter().chain(contents_only).collect()
 }
 
 /// The patterns, as the lines of a .gitignore file; none where there are none.
@@ -264,14 +276,15 @@ fn patterns_stored(selection: &Selection) -> Option<Vec<u8>> {
 /// None also for a place that this version would not have written: elsewhere it is not sent again.
 fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<Pattern>, in_share: Option<&[u8]>) -> Option<Resend> {
     let in_share = in_share.map(PathInShare::parse).transpose().ok()?;
-    let (verify, contents_only) = stored.split_first()?;
+    let (how, contents_only) = stored.split_first()?;
     let source =
         |(path, contents_only): (&PathBuf, &u8)| Source { path: path.clone(), contents_only: *contents_only != 0 };
     let sources = paths.iter().zip(contents_only).map(source).collect();
-    (paths.len() == contents_only.len()).then_some(Resend {
+    (paths.len() == contents_only.len() && how & !(VERIFY | BY_LIST) == 0).then_some(Resend {
         sources,
         selection: Selection { patterns, paths: None },
-        verify: *verify != 0,
+        by_list: how & BY_LIST != 0,
+        verify: how & VERIFY != 0,
         in_share,
     })
 }

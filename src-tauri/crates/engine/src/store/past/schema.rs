@@ -48,7 +48,8 @@ pub(crate) const SCHEMA: &str = "
         owners_by_number INTEGER NOT NULL DEFAULT 0,
         reget        BLOB,
         got_into     BLOB,
-        bytes_planned INTEGER NOT NULL DEFAULT 0
+        bytes_planned INTEGER NOT NULL DEFAULT 0,
+        running      TEXT
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -84,6 +85,7 @@ pub(crate) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("owners_by_number", "INTEGER NOT NULL DEFAULT 0"),
         ("got_into", "BLOB"),
         ("bytes_planned", "INTEGER NOT NULL DEFAULT 0"),
+        ("running", "TEXT"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -96,6 +98,8 @@ pub(crate) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
             _ => {}
         }
     }
+    // Not before its column is there.
+    connection.execute_batch("CREATE INDEX IF NOT EXISTS past_running ON past (running) WHERE running IS NOT NULL")?;
     endings_as_text(connection)
 }
 

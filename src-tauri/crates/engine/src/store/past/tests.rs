@@ -34,6 +34,62 @@ fn what_was_refused_as_wrong_usage_is_not_what_was_started_last() {
     assert_eq!(last().as_deref(), Some("tried"));
 }
 
+#[test]
+fn transfer_that_runs_is_no_history_until_it_or_its_process_has_ended() {
+    let home = Home::new();
+    let record = Record { target: Some(nas()), ..Record::of(&home.store) };
+    let (id, direction, title) = (TransferId([9; 16]), Direction::Sending, ("data".into(), 0));
+    let at = |report: &Report, what: &dyn Fn(&Ended<'_>)| {
+        what(&Ended { id, direction, peer: None, title: &title, report, series: &[] });
+    };
+    let so_far = report(Outcome::Failed(Fault::ProgramEnded), 3);
+    let all = || home.store.past(&PastQuery::default(), 10).unwrap();
+    at(&so_far, &|running| record.keep_running(running));
+    at(&so_far, &|running| record.keep_running(running));
+    assert_eq!((all().len(), home.store.last_started(direction).unwrap().is_some()), (0, false));
+    // As if this process had been started later than the one that wrote it.
+    let gone = "UPDATE past SET running = running || '0'";
+    home.store.with(|connection| connection.execute(gone, [])).unwrap();
+    let [killed] = &all()[..] else { panic!("{:?}", all()) };
+    assert!(matches!(killed.report.outcome, Outcome::Failed(Fault::ProgramEnded)), "{killed:?}");
+    assert_eq!(home.store.past_details(killed.number).unwrap().failures.len(), 3, "each is written once");
+    assert_eq!(home.store.last_started(direction).unwrap().unwrap().past.number, killed.number);
+    // In another PID namespace it still runs: its end takes the place of what was supposed.
+    at(&complete(), &|ended| record.keep(ended));
+    at(&so_far, &|running| record.keep_running(running));
+    let [ended] = &all()[..] else { panic!("{:?}", all()) };
+    assert!(matches!(ended.report.outcome, Outcome::Complete) && ended.number == killed.number, "{ended:?}");
+    // What ends later has the higher number.
+    let slow = Record::of(&home.store);
+    at(&so_far, &|running| slow.keep_running(running));
+    home.keep(Direction::Sending, "quick", &complete(), &[]);
+    at(&complete(), &|ended| slow.keep(ended));
+    assert_eq!(all().iter().map(|past| past.title.to_string()).collect::<Vec<_>>(), ["data", "quick", "data"]);
+}
+
+#[test]
+fn what_a_list_selected_is_remembered_without_the_list() {
+    let home = Home::new();
+    let how = |by_list, verify| {
+        let resend = Resend {
+            sources: vec![Source { path: "/the/Inbox".into(), contents_only: false }],
+            selection: Selection::default(),
+            by_list,
+            verify,
+            in_share: None,
+        };
+        let record = Record { paths: vec!["/the/Inbox".into()], resend: Some(resend), ..Record::of(&home.store) };
+        let (id, direction, title) = (TransferId([9; 16]), Direction::Sending, ("data".into(), 0));
+        record.keep(&Ended { id, direction, peer: None, title: &title, report: &complete(), series: &[] });
+        let kept = home.store.past_sent(id).unwrap().unwrap();
+        assert_eq!(kept.can_be_repeated(), !by_list);
+        kept.resend.map(|resend| (resend.by_list, resend.verify))
+    };
+    for (by_list, verify) in [(false, false), (false, true), (true, false), (true, true)] {
+        assert_eq!(how(by_list, verify), Some((by_list, verify)));
+    }
+}
+
 fn nas() -> (Target, String) {
     (Target::Device(DeviceId([3; 32])), "nas.lan".to_owned())
 }
@@ -51,20 +107,19 @@ impl Home {
         let resend = target.is_some().then(|| Resend {
             sources: vec![source],
             selection: Selection { patterns: patterns(), paths: None },
+            by_list: false,
             verify: true,
             in_share: Some(PathInShare::parse(b"inbox/a b/c\xff").unwrap()),
         });
         let in_share = resend.as_ref().and_then(|resend| resend.in_share.as_ref()).map(PathInShare::shown);
-        let (store, paths) = (Arc::clone(&self.store), vec!["/the/Inbox".into()]);
-        let record = Record { store, target, paths, in_share, resend, reget: None };
+        let record = Record { target, paths: vec!["/the/Inbox".into()], in_share, resend, ..Record::of(&self.store) };
         let (peer, title) = ((DeviceId([3; 32]), "Übung".to_owned()), (title.into(), 2));
         let (id, peer, title) = (TransferId([9; 16]), Some(&peer), &title);
         record.keep(&Ended { id, direction, peer, title, report, series });
     }
 
     fn keep_with(&self, device: Option<u8>, title: &str) {
-        let (store, paths) = (Arc::clone(&self.store), Vec::new());
-        let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
+        let record = Record::of(&self.store);
         let peer = device.map(|device| (DeviceId([device; 32]), "nas".to_owned()));
         let (id, title, direction) = (TransferId([9; 16]), (title.into(), 0), Direction::Receiving);
         record.keep(&Ended { id, direction, peer: peer.as_ref(), title: &title, report: &complete(), series: &[] });

@@ -80,13 +80,13 @@ impl Staging {
         let early_sync = Mutex::new(root.dir.open_dir(&name).map_err(at(Operation::Open))?);
         let (tree, files_masked, manner, inherits) = match Self::open_tree(&dir, folders_masked) {
             Ok(opened) => opened,
-            Err(source) => {
+            Err((operation, source)) => {
                 // What earlier attempts have left waits for a better one. What cannot be removed
                 // was not ours.
                 if kept.is_empty() {
                     let _ = removal::remove_staging(root.recalling(), &name);
                 }
-                return Err(at(Operation::Create)(source));
+                return Err(at(operation)(source));
             }
         };
         let began = received_before::filesystem_time(&dir).ok();
@@ -113,16 +113,18 @@ impl Staging {
         })
     }
 
-    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, Manner, Inheritance)> {
-        let tree = staging::open_made(staging, TREE, masked)?;
+    fn open_tree(staging: &Dir, masked: bool) -> Result<(Dir, u32, Manner, Inheritance), (Operation, io::Error)> {
+        let during = |operation| move |error| (operation, error);
+        let tree = staging::open_made(staging, TREE, masked).map_err(during(Operation::Create))?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
-        drop(staging.create_new(b"probe", PERMISSION_BITS)?);
-        let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
-        staging.unlink(b"probe")?;
-        let manner = Manner::of(staging, b"probe")?;
-        let inherits = Inheritance::of(&tree, &metadata_of(&tree)?)?;
-        Ok((tree, files_masked, manner, inherits))
+        drop(staging.create_new(b"probe", PERMISSION_BITS).map_err(during(Operation::Create))?);
+        let files_masked = staging.metadata(b"probe").map(|there| PERMISSION_BITS & !there.mode);
+        let files_masked = files_masked.map_err(during(Operation::Open))?;
+        staging.unlink(b"probe").map_err(during(Operation::Remove))?;
+        let manner = Manner::of(staging, b"probe").map_err(during(Operation::Create))?;
+        let inherits = metadata_of(&tree).and_then(|there| Inheritance::of(&tree, &there));
+        Ok((tree, files_masked, manner, inherits.map_err(during(Operation::Metadata))?))
     }
 
     /// What a folder that everybody sees passes on, if that is not what the staging folder passes
