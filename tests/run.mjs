@@ -1,13 +1,14 @@
 // `npm test`: the set-ups of all suites, then the suites, beside each other where that harms none,
 // continuing after a failure. The last line is the count of all.
 import { readdirSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { besides } from "./beside.mjs";
 import { runSteps } from "./limited.mjs";
 import { rustSteps } from "./rust.mjs";
 import { APART, canBeApart } from "./setup/apart.mjs";
 import { TARGET, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust, scope } from "./setup/build.mjs";
+import { memoryForTests } from "./setup/memory.mjs";
 import { needModules } from "./setup/npm.mjs";
 import { CannotInstall, needGroup, wantGroup } from "./setup/packages.mjs";
 import { ROOT, run, say } from "./setup/process.mjs";
@@ -17,12 +18,22 @@ import { hostHasKernelTls, vmMissing } from "./vm/vm.mjs";
 const quick = process.argv.includes("--quick");
 /** With `--in-turn`, one suite runs after the other. */
 const inTurn = process.argv.includes("--in-turn");
+/** With `--on-disk`, no test keeps its trees in memory. */
+const memory = process.argv.includes("--on-disk") ? undefined : memoryForTests();
 /**
  * With `--release`, packages of release builds, as `npm run package` makes them. Otherwise the
  * builds of the other tests are packed.
  */
 const packing = process.argv.includes("--release") ? {} : { RINGWAY_PACKAGE: "trial" };
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
+
+/**
+ * What a test finds that keeps its trees in memory, and what one finds that is about a disk: its
+ * order of names, its times, its numbers of inodes. The others do not depend on these, and take a
+ * quarter to a half of the time.
+ */
+const IN_MEMORY = memory && { TMPDIR: memory, RINGWAY_TEST_DISK: tmpdir() };
+const ON_DISK = new Set(["contents", "crashes", "destinations", "differential", "edited", "landed", "main", "trees"]);
 
 /** The inner loop leaves out the window, which takes a while to link. */
 const BUILDS = { withWindow: !quick, forTests: true };
@@ -78,7 +89,7 @@ const SUITES = [
       wantGroup("copying", "copying on every filesystem");
       if (!quick) prepareWindow(tally);
     },
-    steps: () => rustSteps(scope({ withWindow: !quick }), { quick }),
+    steps: () => rustSteps(scope({ withWindow: !quick }), { quick, inMemory: IN_MEMORY }),
     atOnce: canBeApart() ? PROGRAMS_AT_ONCE : 1,
     busy: 1,
   },
@@ -188,7 +199,14 @@ function filesApart(folder, names) {
   return names.map((name) => {
     const [command, args] = nodeTests(folder, [name]);
     const [wrapper, ...before] = canBeApart() ? APART : [];
-    return { name: `tests/${folder}/${name}`, command: wrapper ?? command, args: wrapper ? [...before, command, ...args] : args, limitMs: HANGING_AFTER_MS };
+    const env = ON_DISK.has(name.replace(".test.mjs", "")) ? undefined : IN_MEMORY;
+    return {
+      name: `tests/${folder}/${name}`,
+      command: wrapper ?? command,
+      args: wrapper ? [...before, command, ...args] : args,
+      options: { env },
+      limitMs: HANGING_AFTER_MS,
+    };
   });
 }
 

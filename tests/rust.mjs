@@ -28,12 +28,16 @@ const LONG = [
   "crates/tree/tests/simulation/main.rs",
 ];
 
+/** Whether a program is about a disk, so that its trees stay on one. */
+const isOnDisk = (name) => /^crates\/(bench|copy|sys|tree|engine\/tests\/copying)\//.test(name);
+
 /**
  * Builds everything of the packages in `select` (by default Cargo's default ones), and returns a
  * step for each test program and one for the tests in the documentation. `quick` leaves out the
- * long programs. Each program has a network of its own if this machine allows that.
+ * long programs. Each program has a network of its own if this machine allows that. `inMemory` are the
+ * variables for those whose trees are in memory.
  */
-export function rustSteps(select, { quick = false } = {}) {
+export function rustSteps(select, { quick = false, inMemory = {} } = {}) {
   const cargo = (args, stdio) =>
     spawnSync("cargo", args, {
       cwd: WORKSPACE,
@@ -59,7 +63,7 @@ export function rustSteps(select, { quick = false } = {}) {
     command: wrapper ?? path,
     args: wrapper ? [...before, path, "--show-output"] : ["--show-output"],
     // As in `cargo test`: the package's folder, and the variables of its build.
-    options: { cwd: folder, env },
+    options: { cwd: folder, env: isOnDisk(name) ? env : { ...env, ...inMemory } },
     limitMs: PROGRAM_HANGS_AFTER_MS,
   }));
   if (!quick && programs.some(({ hasDocs }) => hasDocs)) {

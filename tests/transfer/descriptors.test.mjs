@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Device, Running, freePort } from "../setup/devices.mjs";
+import { onDisk } from "../setup/memory.mjs";
 import { capture, run } from "../setup/process.mjs";
 import { EXIT, ends, hasAttributes, inMemory, receiver, same, sender, strangers } from "./harness.mjs";
 
@@ -25,7 +25,7 @@ const MIN = 64;
 const TREES_BYTES_MAX = 512 << 20;
 
 /** The plain cases with the fewest descriptors run on a disk. */
-const parentOf = (isPlain) => (isPlain ? tmpdir() : inMemory(TREES_BYTES_MAX));
+const parentOf = (isPlain) => (isPlain ? onDisk() : inMemory(TREES_BYTES_MAX));
 
 const under = (limit) => ["prlimit", `--nofile=${limit}:${limit}`, "--"];
 

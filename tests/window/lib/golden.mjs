@@ -71,7 +71,7 @@ export function calm(page) {
       // Before codes, because the middle of an id may look like one.
       [/[0-9a-f]{4}(-[0-9a-f]{4}){3}/g, "0123-4567-89ab-cdef"],
       [/\b\d+-[a-z]+-[a-z]+\b/g, "42-river-castle"],
-      [/\/tmp\/[^\s,]+/g, "/home/ada/Downloads"],
+      [/(?:\/tmp|\/dev\/shm)\/[^\s,]+/g, "/home/ada/Downloads"],
       [/(Linux|kernel) \d[\w.+-]*/gi, "$1 6.12"],
       [/\w+ \d+, \d{4}, [\d:]+ [AP]M/g, "Nov 22, 2026, 11:26 AM"],
       [/\d+ minutes? ago/g, "just now"],
