@@ -437,6 +437,7 @@ export interface Arguments {
   "share.addedMany": { n: number };
   "share.askOne": { name: string };
   "share.askMany": { n: number };
+  "share.mayRead": { name: string };
   "share.unavailable": { why: string };
   "dialog.home": { folder: string };
   "dialog.newTarget.text": { to: string; was: string; what: string };

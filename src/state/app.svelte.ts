@@ -157,6 +157,13 @@ export class AppState {
     return answer.status === "ok" ? answer.data : null;
   }
 
+  /** Makes the text that was copied elsewhere the note; false where there is none. */
+  async pasteNote(): Promise<boolean> {
+    const text = await this.pastedText();
+    if (text) this.note.take(text);
+    return Boolean(text);
+  }
+
   /** Shows what a device shares. */
   browseDevice(device: PairedDevice): void {
     this.browse.open(device);

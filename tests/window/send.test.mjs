@@ -285,7 +285,7 @@ driven("what cannot be sent is named, and all the rest arrives", async (t) => {
   await page.click(SEND);
   await page.wait(line(basename(tree), "1 item failed"));
   // What failed is open without a press.
-  await page.wait(showing("All but 1 item transferred"));
+  await page.wait(showing("All but 1 item arrived"));
   await page.wait(showing("is a socket, pipe or device file, which Ringway does not send"));
   await page.wait(button("Copy list"));
   assert.match(await page.words(), /a pipe/);

@@ -21,7 +21,7 @@ describe("activity", () => {
     await show("activity");
     const [told] = screen.getAllByText(/^All but 1/).map((told) => told.closest("[role]"));
     expect(told).toHaveAttribute("role", "status");
-    expect(told).toHaveTextContent("All but 1 item transferred: 9 files, 1 folder, 900 B in 0.5 s.");
+    expect(told).toHaveTextContent("All but 1 item arrived: 9 files, 1 folder, 900 B in 0.5 s.");
     expect(told).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
     expect(screen.getByText("data/secret.bin")).toBeVisible();
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();

@@ -25,7 +25,7 @@ describe("what has ended before", () => {
     expect(screen.getByText("2 items failed")).toBeVisible();
     expect(shell.called("pastDetails")).toEqual([]);
     await user.click(screen.getByText("thesis"));
-    expect(await screen.findByText(/All but 2 items transferred/)).toBeVisible();
+    expect(await screen.findByText(/All but 2 items arrived/)).toBeVisible();
     expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
     expect(await screen.findByText("Limited by the network")).toBeVisible();
     expect(screen.getByText(spaced(t("graph.average", { rate: rate(3_000_000) })))).toBeVisible();

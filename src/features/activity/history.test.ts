@@ -123,3 +123,26 @@ test("a line says how much moved of how much, that nothing was new, and that it 
   expect(await line("proven")).toContain(t("activity.verified"));
   expect(await line("partly")).toContain(t("activity.othersVerified"));
 });
+
+test("a transfer that was retried stays below what ended later, and above what ended before it", async () => {
+  const ended = (id: string, title: string, at: number) => {
+    const { report } = failed({ code: "declined", reason: "by_choice" });
+    return moving({ id, title, report: { ...report, ended_at: at } as Report, progress: progress({ stage: "ended" }) });
+  };
+  const list = [earlier({ number: 2, id: "p2", title: "retried", report: { ended_at: 200 } }), earlier({ number: 1, id: "p1", title: "oldest", report: { ended_at: 50 } })];
+  const { app } = await startWindow({ transfers: [ended("t1", "first", 100), ended("t3", "last", 300)] }, { past: () => list });
+  app.view = "activity";
+  await screen.findByText("retried");
+  const titles = screen.getAllByText(/^(first|last|retried|oldest)$/).map(({ textContent }) => textContent);
+  expect(titles).toEqual(["last", "retried", "first", "oldest"]);
+});
+
+test("what was cancelled and is kept offers to resume", async () => {
+  const { report } = failed({ code: "cancelled", by: "here", kept: true });
+  const cancelled = earlier({ report: report!, status: { state: "cancelled_here", actions: ["send_again", "remove"] } });
+  const { app } = await startWindow({}, { past: () => [cancelled], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
+  app.view = "activity";
+  await user.click(await screen.findByText("survey"));
+  expect(await screen.findByRole("button", { name: `${t("activity.resume")}: survey` })).toBeVisible();
+  expect(screen.queryByRole("button", { name: `${t("activity.again")}: survey` })).toBeNull();
+});

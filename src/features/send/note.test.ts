@@ -124,4 +124,14 @@ describe("a note", () => {
     field.remove();
     expect(shell.app.note.text).toBeNull();
   });
+
+  test("that was copied elsewhere becomes one by the button, which says so where there is none", async () => {
+    let copied: string | null = null;
+    await startWindow({ devices: [labWs] }, { paste_text: () => copied });
+    await user.click(screen.getByRole("button", { name: t("note.paste") }));
+    expect(await screen.findByText(t("note.nothingCopied"))).toBeVisible();
+    copied = "copied elsewhere";
+    await user.click(screen.getByRole("button", { name: t("note.paste") }));
+    expect(await screen.findByText("copied elsewhere")).toBeVisible();
+  });
 });

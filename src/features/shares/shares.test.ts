@@ -146,7 +146,7 @@ test("a device's panel says what it may read, gives and takes that, and takes a 
   const shell = await startWindow({ devices: [labWs, nas] }, { shares: () => [photos, runs], share_chosen: () => [runs] });
   await show("devices");
   await user.click(within(screen.getByRole("main")).getByText("nas"));
-  const panel = await screen.findByRole("group", { name: t("share.mayRead") });
+  const panel = await screen.findByRole("group", { name: t("share.mayRead", { name: "nas" }) });
   expect(await within(panel).findByRole("checkbox", { name: "photos" })).toBeDisabled();
   const reads = within(panel).getByRole("checkbox", { name: "runs" });
   expect(reads).not.toBeChecked();

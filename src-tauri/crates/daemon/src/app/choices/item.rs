@@ -4,12 +4,16 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use ringway_model::Source;
 
 use crate::dto::{ChosenSize, ChosenSource, MergedSource, SizeState, SourceKind};
 use crate::text::shown;
+
+/// How long a count holds. A folder that is chosen again later may have changed.
+const COUNT_HOLDS: Duration = Duration::from_secs(5);
 
 /// Choices that have it share it, so that it is counted once.
 pub(super) struct Item {
@@ -24,6 +28,8 @@ pub(super) struct Item {
 struct Size {
     counted: ChosenSize,
     leave_out: String,
+    /// When it was counted to its end.
+    at: Option<Instant>,
 }
 
 impl Item {
@@ -51,14 +57,14 @@ impl Item {
         self.size.lock().counted
     }
 
-    /// Whether the size of this folder is known without what is left out. If something else was
-    /// left out before, it is to be counted again.
+    /// Whether the size of this folder is known without what is left out. It is to be counted
+    /// again if something else was left out before, or if that was some time ago.
     pub(super) fn is_counted_without(&self, leave_out: &str) -> bool {
         let mut size = self.size.lock();
         if size.leave_out != leave_out {
-            *size = Size { counted: ChosenSize::default(), leave_out: leave_out.to_owned() };
+            *size = Size { leave_out: leave_out.to_owned(), ..Size::default() };
         }
-        size.counted.state != SizeState::Counting
+        size.at.is_some_and(|at| at.elapsed() < COUNT_HOLDS)
     }
 
     /// Takes a size that was counted; while counting goes on, it never shrinks. Nothing if another
@@ -68,6 +74,7 @@ impl Item {
         let is_more = counted.state != SizeState::Counting || counted.files > size.counted.files;
         if is_more && size.leave_out == leave_out {
             size.counted = counted;
+            size.at = (counted.state != SizeState::Counting).then(Instant::now);
         }
     }
 

@@ -22,16 +22,16 @@ impl Transfers {
         let mut clock = tokio::time::interval(TICK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stages = transfer.stages();
-        let mut known = transfer.peer().is_some();
+        let mut is_told = false;
         while transfer.progress().stage != Stage::Ended {
             let progress = Box::new(transfer.progress());
             let status = status_of(&transfer, &progress, None);
             if !show(Update::Moved { progress, status }) {
                 return;
             }
-            if !known && transfer.peer().is_some() {
-                // It may have been paired by this very transfer.
-                known = true;
+            if !is_told && transfer.peer().is_some() {
+                // This very transfer may have paired it, even before anybody watched.
+                is_told = true;
                 self.devices.tell();
             }
             clock.tick().await;
