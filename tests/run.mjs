@@ -56,7 +56,7 @@ const FILES_AT_ONCE = 4;
 const PROGRAMS_AT_ONCE = 3;
 
 /** The same for files that drive windows. Windows draw, so two of them keep two cores busy. */
-const WINDOWS_AT_ONCE = 2;
+const WINDOWS_AT_ONCE = 3;
 
 /**
  * How much suites beside each other may keep busy, for each processor that there is. Deadlines in

@@ -34,8 +34,8 @@ const isOnDisk = (name) => /^crates\/(bench|copy|sys|tree|engine\/tests\/copying
 /**
  * Builds everything of the packages in `select` (by default Cargo's default ones), and returns a
  * step for each test program and one for the tests in the documentation. `quick` leaves out the
- * long programs. Each program has a network of its own if this machine allows that. `inMemory` are the
- * variables for those whose trees are in memory.
+ * long programs. Each program has a network of its own if this machine allows that. `inMemory` are
+ * the variables for those whose trees are in memory.
  */
 export function rustSteps(select, { quick = false, inMemory = {} } = {}) {
   const cargo = (args, stdio) =>

@@ -6,7 +6,7 @@ import { capture } from "./process.mjs";
 
 const MEMORY = "/dev/shm";
 
-/** What the tests of all suites that run at once have there at most, and what programs need beside it. */
+/** What the tests that run at once have there at most, and what programs need beside it. */
 const TREES_BYTES_MAX = 6 * 1024 ** 3;
 const PROGRAMS_BYTES_MAX = 4 * 1024 ** 3;
 

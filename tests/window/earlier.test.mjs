@@ -72,7 +72,7 @@ driven("what ended before is listed, searched, opened and forgotten", async (t) 
   await page.type(field("search"), "127.0.0.1:9");
   await eventually("the search", async () => !(await page.find(SURVEY)));
   await page.click(line("thesis", "Failed"));
-  await page.click(button("Remove: thesis"));
+  await page.click(button("Remove from list: thesis"));
   await page.wait(showing("No results"));
   const left = await near.run(["inbox", "--all", "--json"]);
   assert.deepEqual(left.events.map(({ title, outcome }) => [title.path, outcome]), [["thesis", "partial"], ["survey", "complete"]]);

@@ -262,7 +262,7 @@ const BY_LIST: u8 = 2;
 /// Whether it is verified and was sent by a list, and then of each path whether its contents were
 /// sent instead of the folder.
 fn resend_stored(resend: &Resend) -> Vec<u8> {
-    let how = VERIFY * u8::from(resend.verify) | BY_LIST * u8::from(resend.by_list);
+    let how = (VERIFY * u8::from(resend.verify)) | (BY_LIST * u8::from(resend.by_list));
     let contents_only = resend.sources.iter().map(|source| source.contents_only.into());
     [how].into_iter().chain(contents_only).collect()
 }

@@ -395,8 +395,11 @@ mod tests {
         Brought::of_number(ino).identity
     }
 
+    /// A file by inode and change time, and whether it landed.
+    type News = ((u64, i64), bool);
+
     /// A log of as many frames as there are parts of `news`, each under its number as a name.
-    fn written(news: &[(u64, Vec<((u64, i64), bool)>)]) -> Vec<u8> {
+    fn written(news: &[(u64, Vec<News>)]) -> Vec<u8> {
         let home = tempfile::tempdir().unwrap();
         let staging = Arc::new(Dir::open(home.path()).unwrap());
         let recall = Arc::new(Recall { key: key(1), add: Box::new(|_, _| true) });
