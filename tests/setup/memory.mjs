@@ -1,5 +1,5 @@
 // Where the suites that are not about a disk keep their trees.
-import { mkdtempSync, readFileSync, statfsSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { capture } from "./process.mjs";
@@ -28,6 +28,8 @@ export function memoryForTests() {
     return undefined;
   }
   const path = mkdtempSync(join(MEMORY, "ringway-tests-"));
+  // As any folder for temporary files: programs of other users have theirs there, too.
+  chmodSync(path, 0o1777);
   process.on("exit", () => {
     capture("chmod", ["-R", "u+rwX", path]);
     capture("rm", ["-rf", path]);
