@@ -1,18 +1,23 @@
-// The window under Wayland: it opens and can be used, and a second start brings it to the front if
-// the compositor permits it by a token.
+// The window under Wayland: it opens and can be used, a second start brings it to the front if the
+// compositor permits it by a token, and folders are dropped on it by a pointer.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { WINDOW } from "../setup/build.mjs";
+import { Device } from "../setup/devices.mjs";
+import { CODE, oddTree, receiver, same } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
+import { middleOf } from "./lib/drag.mjs";
 import { lackingSway, sway } from "./lib/sway.mjs";
 import { eventually, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const skip = lackingSway() || false;
+const DRAG_SOURCE = fileURLToPath(new URL("lib/drag-source.py", import.meta.url));
 
 /**
  * A file manager, as far as it matters here: a key starts the entry, "w" with the desktop's
@@ -63,5 +68,50 @@ if (inside) {
     await show(page, "Inbox");
     await typed("w", () => ours().focused);
     await page.wait(showing("holiday"));
+  });
+
+  test("under Wayland a folder that the pointer drags out of another program is chosen, and one that it drops on a card arrives", { skip }, async (t) => {
+    const base = folder();
+    const [near, far, inbox] = [await windowDevice(base, "near"), new Device(base, "far"), join(base, "inbox")];
+    const [chosen, sent] = ["chosen", "sent"].map((name) => join(base, name));
+    [inbox, chosen].forEach((path) => mkdirSync(path));
+    oddTree(sent);
+    const receiving = await receiver(t, far, inbox, { once: false });
+    const paired = await near.run(["pair", receiving.target, "--code-file", near.codeFile(CODE)]);
+    assert.equal(paired.status, 0, paired.said());
+    const { env, windows, pointer } = await sway(t);
+    const page = await openWindow(t, near, env);
+    await page.wait("//main//*[@data-card]");
+
+    /** Drags a folder out of another program to where `to` says; drops it once `look` is there. */
+    const drag = async (path, to, look) => {
+      const source = spawn("/usr/bin/python3", [DRAG_SOURCE, pathToFileURL(path).href], { env: { ...near.env, ...env }, stdio: ["ignore", "inherit", "inherit"] });
+      t.after(() => source.kill());
+      const gone = new Promise((resolve) => source.on("exit", resolve));
+      const placed = (title) => eventually(title, () => windows().find((window) => window.title === title && window.at.width > 0)?.at);
+      const { x, y, width, height } = await placed("Drag source");
+      // The compositor tiles: beside the source the window is narrower.
+      const ours = await placed("Ringway");
+      await eventually("the page in its place", () => page.script((wanted) => innerWidth === wanted, ours.width));
+      const [from, there] = [{ x: x + width / 2, y: y + height / 2 }, await to(ours)];
+      pointer.move(from);
+      // The source has drawn itself before it is pressed.
+      await sleep(300);
+      pointer.press();
+      for (let step = 1; step <= 30; step += 1) {
+        pointer.move({ x: from.x + ((there.x - from.x) * step) / 30, y: from.y + ((there.y - from.y) * step) / 30 });
+        await sleep(20);
+      }
+      await page.wait(look);
+      await keepPicture(page, `wayland-${basename(path)}`);
+      pointer.release();
+      await gone;
+    };
+    await drag(chosen, ({ x, y, width }) => ({ x: x + width - 40, y: y + 40 }), showing("Drop to"));
+    await page.wait(showing("chosen"));
+    const onCard = ({ x, y }) => middleOf(page, { x, y, enlarged: 1 }, "main [data-card]");
+    await drag(sent, onCard, showing("Send 1 folder to far"));
+    await receiving.event("finished");
+    same(sent, join(inbox, "sent"));
   });
 }

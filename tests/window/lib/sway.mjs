@@ -5,6 +5,7 @@ import { chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { capture, which } from "../../setup/process.mjs";
+import { virtualPointer } from "./virtual-pointer.mjs";
 import { eventually } from "./webdriver.mjs";
 
 /** sway does not run as root. It runs as nobody, whose sockets root may use. */
@@ -33,11 +34,13 @@ export async function sway(t) {
   const socket = (start) => readdirSync(folder).find((name) => name.startsWith(start) && !name.endsWith(".lock"));
   await eventually("the compositor", () => socket("wayland-") && socket("sway-ipc."));
   const ipc = join(folder, socket("sway-ipc."));
-  /** Every window: its name, and whether it has the keyboard. */
+  /** Every window: its name, whether it has the keyboard, and where its contents are. */
   const windows = () => {
     const found = [];
     const visit = (node) => {
-      if (node.pid) found.push({ title: node.name, app: node.app_id, shell: node.shell, focused: node.focused });
+      const { rect, window_rect: inner } = node;
+      const at = inner && { x: rect.x + inner.x, y: rect.y + inner.y, width: inner.width, height: inner.height };
+      if (node.pid) found.push({ title: node.name, app: node.app_id, shell: node.shell, focused: node.focused, at });
       [...(node.nodes ?? []), ...(node.floating_nodes ?? [])].forEach(visit);
     };
     visit(JSON.parse(capture("swaymsg", ["-s", ipc, "-r", "-t", "get_tree"]).out));
@@ -52,5 +55,7 @@ export async function sway(t) {
     const { status, err } = capture("wtype", [text], { env: { ...process.env, WAYLAND_DISPLAY: display, XDG_RUNTIME_DIR: folder } });
     if (status !== 0) throw new Error(`wtype: ${err}`);
   };
-  return { type, env: { GDK_BACKEND: "wayland", WAYLAND_DISPLAY: display }, windows };
+  const [{ rect: screen }] = JSON.parse(capture("swaymsg", ["-s", ipc, "-r", "-t", "get_outputs"]).out);
+  const pointer = await virtualPointer(t, display, [screen.width, screen.height]);
+  return { type, pointer, env: { GDK_BACKEND: "wayland", WAYLAND_DISPLAY: display }, windows };
 }
