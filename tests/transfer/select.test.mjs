@@ -75,7 +75,7 @@ test("a dry run of a send connects to nobody and tells exactly what then arrives
   const [last] = (await asked(near, ["inbox", "--sent"])).map(({ number }) => number);
   assert.ok(last > number);
   const refused = await near.run(["send", "--again", String(last)]);
-  assert.equal(refused.status, EXIT.failed, refused.said());
+  assert.equal(refused.status, EXIT.usage, refused.said());
   assert.match(refused.stderr, /was sent by a list \(--files-from\)/);
 });
 

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { capture } from "../setup/process.mjs";
 import { OUT, onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
-import { KEPT, incomparable, isBlank, looksAsKept } from "./lib/golden.mjs";
+import { KEPT, calm, incomparable, isBlank, looksAsKept } from "./lib/golden.mjs";
 import { THEMES } from "./lib/looks.mjs";
 import { browsed, first, fresh, meeting, notes, scrollBack, scrollOn, underway, used } from "./lib/scenes.mjs";
 
@@ -44,7 +44,11 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);
       await scrollBack(page);
-      if (selector) await page.script((at) => document.querySelector(at)?.scrollIntoView({ block: "center" }), selector);
+      if (selector) {
+        // A long path above it takes more lines than the one that stands in for it.
+        await calm(page);
+        await page.script((at) => document.querySelector(at)?.scrollIntoView({ block: "center" }), selector);
+      }
       different.push(await looksAsKept(page, `${what}-${theme}-${width}`));
       for (let part = 2; scrolls && (await scrollOn(page)); part += 1) different.push(await looksAsKept(page, `${what}-${theme}-${width}-${part}`));
     }

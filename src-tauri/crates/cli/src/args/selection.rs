@@ -163,8 +163,10 @@ impl SelectionArgs {
     /// Whether the same command cannot read the same again, because a file is standard input,
     /// another descriptor or a pipe.
     pub(crate) fn is_read_once(&self) -> bool {
+        let is_of_process = |file: &Path| ["/dev", "/proc"].iter().any(|place| file.starts_with(place));
         let is_lasting = |file: &Path| {
-            !["/dev", "/proc"].iter().any(|of_process| file.starts_with(of_process))
+            // Files in memory are below /dev, too.
+            (file.starts_with("/dev/shm") || !is_of_process(file))
                 && file != Path::new("-")
                 && std::fs::metadata(file).is_ok_and(|found| found.is_file())
         };

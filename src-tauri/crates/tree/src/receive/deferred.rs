@@ -44,7 +44,7 @@ impl Deferred {
     pub(super) fn link(&self, path: RelPath<'_>, name: Name<'_>, id: u64, staging: &Dir) -> Result<(), Trouble> {
         self.early_links
             .lock()
-            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None, is_beside: false }), staging)
+            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), staging)
             .map_err(during(Operation::Link))
     }
 

@@ -87,8 +87,6 @@ pub(super) struct Place<'a> {
     pub(super) name: &'a [u8],
     /// Device and inode of the file that has it; none of a name that waits for its file.
     pub(super) identity: Option<(u64, u64)>,
-    /// It is a numbered name, beside one that the receiver keeps.
-    pub(super) is_beside: bool,
 }
 
 /// A [`Place`] as spooled: where the file is, or a link that came before it.
@@ -97,19 +95,17 @@ pub(super) struct LinkRecord<'a> {
     pub(super) path: RelPath<'a>,
     pub(super) name: Name<'a>,
     pub(super) identity: Option<(u64, u64)>,
-    pub(super) is_beside: bool,
 }
 
 impl<'a> LinkRecord<'a> {
     pub(super) fn of_unplaced(id: u64, name: Name<'a>, identity: (u64, u64)) -> Self {
-        Self { id, path: RelPath::ROOT, name, identity: Some(identity), is_beside: false }
+        Self { id, path: RelPath::ROOT, name, identity: Some(identity) }
     }
 
     pub(super) fn decode(record: &'a [u8]) -> Option<Self> {
         let (id, rest) = record.split_first_chunk::<8>()?;
         let (dev, rest) = rest.split_first_chunk::<8>()?;
         let (ino, rest) = rest.split_first_chunk::<8>()?;
-        let (is_beside, rest) = rest.split_first()?;
         let (len, rest) = rest.split_first_chunk::<2>()?;
         let (path, name) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
         let identity = (u64::from_le_bytes(*dev), u64::from_le_bytes(*ino));
@@ -118,7 +114,6 @@ impl<'a> LinkRecord<'a> {
             path: RelPath::new(path).ok()?,
             name: Name::new(name).ok()?,
             identity: (identity != NO_IDENTITY).then_some(identity),
-            is_beside: *is_beside != 0,
         })
     }
 }
@@ -128,11 +123,10 @@ const NO_IDENTITY: (u64, u64) = (0, 0);
 
 pub(super) fn encode(id: u64, place: Place<'_>) -> Vec<u8> {
     let (path, (dev, ino)) = (place.path.as_bytes(), place.identity.unwrap_or(NO_IDENTITY));
-    let mut record = Vec::with_capacity(27 + path.len() + place.name.len());
+    let mut record = Vec::with_capacity(26 + path.len() + place.name.len());
     record.extend_from_slice(&id.to_le_bytes());
     record.extend_from_slice(&dev.to_le_bytes());
     record.extend_from_slice(&ino.to_le_bytes());
-    record.push(place.is_beside.into());
     record.extend_from_slice(&(path.len() as u16).to_le_bytes());
     record.extend_from_slice(path);
     record.extend_from_slice(place.name);

@@ -278,11 +278,12 @@ pub(in crate::receive) fn recall_all(root: &Dir, (staging, logs): (&Dir, &[Vec<u
     }
 }
 
-/// Reads a log as far as it is sealed, and gives out what it says, some at a time. Whether all of
-/// that was taken.
+/// Reads a log as far as it is sealed, and gives out what it says, some at a time. Whether it is
+/// one, and all of that was taken.
 fn read(file: impl Read, key: &SealKey, mut give: impl FnMut(Whose, Vec<Recalled>) -> bool) -> bool {
     let mut from = Frames { file: BufReader::new(file.take(LOG_MAX)), key, tag: [0; TAG_LEN] };
-    let Some(whose) = from.next().and_then(|head| whose_in(&head)) else { return true };
+    // It may be anybody's file of such a name.
+    let Some(whose) = from.next().and_then(|head| whose_in(&head)) else { return false };
     let mut names: Vec<(Vec<u8>, (Identity, bool))> = Vec::new();
     let mut found: HashMap<u32, HashMap<(u64, i64), bool>> = HashMap::new();
     let mut events = 0;
@@ -444,6 +445,21 @@ mod tests {
         assert_eq!(told(&written(&news), &key(1)), [("1".to_owned(), first), ("2".to_owned(), vec![(3, -5)])]);
         assert_eq!(told(&written(&news), &key(2)), [], "another store's");
         assert_eq!(told(&written(&[]), &key(1)), []);
+    }
+
+    #[test]
+    fn logs_that_were_read_go_and_anybodys_files_of_such_a_name_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let staging = Dir::open(home.path()).unwrap();
+        let of = |byte| Recall { key: key(byte), add: Box::new(|_, _| true) };
+        let log = written(&[(1, landed([1]))]);
+        let torn = &log[..log.len() - 1];
+        let cases = [(&b""[..], 1, true), (b"landed on the moon", 1, true), (&log, 2, true), (torn, 1, false)];
+        for (contents, key, stays) in cases {
+            fs::write(home.path().join("landed-0000000000000005"), contents).unwrap();
+            recall_all(&staging, (&staging, &left_in(&staging)), Some(&of(key)));
+            assert_eq!(home.path().join("landed-0000000000000005").exists(), stays, "{contents:?}");
+        }
     }
 
     #[test]

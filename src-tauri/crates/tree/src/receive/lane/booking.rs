@@ -63,8 +63,7 @@ impl Worker<'_> {
             && !matches!(landed, Landed::Kept | Landed::Own)
             && let Ok(there) = folder.dir.metadata(name)
         {
-            let is_beside = matches!(landed, Landed::As(_) | Landed::Beside(_));
-            let place = Place { path, name, identity: Some((there.dev, there.ino)), is_beside };
+            let place = Place { path, name, identity: Some((there.dev, there.ino)) };
             let noted = self.incoming.deferred.links.lock().insert(id, place, &self.incoming.staging.dir);
             noted.map_err(|error| spool_error(&error))?;
         }

@@ -4,11 +4,10 @@ mod copies;
 use std::io;
 use std::sync::Arc;
 
-use ringway_model::{FailureReason, OnConflict, Operation};
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
 use ringway_wire::Name;
 use ringway_wire::lane::{Entry, EntryKind};
-use rustix::io::Errno;
 
 use crate::disk::Dir;
 use crate::receive::Incoming;
@@ -157,12 +156,6 @@ impl Worker<'_> {
             // from before it was written: one that is opened now knows of no error that somebody
             // was told.
             incoming.staging.settle_staged().map_err(during(Operation::Sync))?;
-        }
-        // A file beside one that stays is never updated, and its other names have its inode. This
-        // one was not edited: it has to be told from that file.
-        let is_name_of_its_own = incoming.policy.on_conflict == OnConflict::RenameTop && !folder.is_staged();
-        if place.is_beside && is_name_of_its_own {
-            return self.copy_linked(target, place, folder, entry, &Errno::MLINK.into());
         }
         let is_done = folder.is_staged() || folder.dir.metadata(name).is_ok_and(|there| is_it(&there));
         let _opening = if is_done { None } else { folder.open_for_change(&incoming.openings) };

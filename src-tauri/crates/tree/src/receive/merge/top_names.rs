@@ -372,7 +372,9 @@ impl TopNames {
         match self.policy_for(folder, name) {
             (Policy::Update, Some(brought)) => !self.is_received(&brought, folder, name, there),
             (Policy::Update, None) => true,
-            _ => false,
+            // At the top: what has the name is not, or not any more, what the device brought.
+            (Policy::Number, _) => !self.has_landed(folder, name, there),
+            (Policy::Replace | Policy::Keep, _) => false,
         }
     }
 

@@ -259,17 +259,16 @@ fn a_merge_that_was_cut_makes_no_edits_of_what_it_wrote_itself() {
     assert_eq!((&*site.text("album/p1.jpg"), &*site.text("album/p2.jpg")), ("one c", "my edit"));
 }
 
-#[test]
-fn an_edit_that_is_made_while_its_new_version_is_received_stays() {
-    let site = received();
+/// Receives a new version of `path` in two halves, with `meanwhile` between them.
+fn receive_in_halves(site: &Site, (folder, name): (&str, &str), meanwhile: impl FnOnce()) -> Receipt {
     let incoming = site.begin(UPDATE);
     let size = 2_000_000;
     let contents = vec![7; size];
     let range = |offset: usize, step| {
         let lane = Lane::default().range(
             3,
-            "album",
-            newer("p2.jpg", size),
+            folder,
+            newer(name, size),
             offset as u64,
             &contents[offset..offset + size / 2],
             step,
@@ -281,15 +280,42 @@ fn an_edit_that_is_made_while_its_new_version_is_received_stays() {
     let (first, sent) = range(0, RangeStep::More);
     let ended = incoming.run_lane(&mut Wire::new(first), &mut io(IoMode::Sync));
     assert!(matches!(ended, Err(LaneError::Source(_))));
-    fs::write(site.at("album/p2.jpg"), "my edit").unwrap();
+    meanwhile();
     let (mut last, more) = range(size / 2, RangeStep::Last { data_bytes: size as u64 });
     last.extend_from_slice(&FrameHeader::END.encode());
     incoming.run_lane(&mut Wire::new(last), &mut io(IoMode::Sync)).unwrap();
     let mut declared = sent;
     declared += more;
-    let (receipt, _) = incoming.finish(&declared).unwrap();
-    assert_eq!((receipt.edited, &*site.text("album/p2.jpg")), (1, "my edit"));
-    assert_eq!(fs::read(site.at("album/p2 (1).jpg")).unwrap(), contents);
+    incoming.finish(&declared).unwrap().0
+}
+
+#[test]
+fn an_edit_that_is_made_while_its_new_version_is_received_stays() {
+    type Save = fn(&Site, &str);
+    let saves: [(&str, Save); 3] = [
+        ("written to", |site, path| fs::write(site.at(path), "my edit").unwrap()),
+        ("saved as editors do", |site, path| {
+            fs::write(site.at("mine"), "my edit").unwrap();
+            fs::rename(site.at("mine"), site.at(path)).unwrap();
+        }),
+        ("made anew", |site, path| {
+            fs::remove_file(site.at(path)).unwrap();
+            fs::write(site.at(path), "my edit").unwrap();
+        }),
+    ];
+    for (way, save) in saves {
+        let site = received();
+        let receipt = receive_in_halves(&site, ("album", "p2.jpg"), || save(&site, "album/p2.jpg"));
+        assert_eq!((receipt.edited, &*site.text("album/p2.jpg")), (1, "my edit"), "{way}");
+        assert_eq!(fs::read(site.at("album/p2 (1).jpg")).unwrap(), vec![7; 2_000_000], "{way}");
+
+        // At the top a file that was replaced is another one than the one that was received.
+        let site = Site::new();
+        site.receive(site.options(UPDATE), vec![Lane::default().folder("").file("p2.jpg", b"two")]);
+        receive_in_halves(&site, ("", "p2.jpg"), || save(&site, "p2.jpg"));
+        assert_eq!(site.text("p2.jpg"), "my edit", "{way}");
+        assert_eq!(fs::read(site.at("p2 (1).jpg")).unwrap(), vec![7; 2_000_000], "{way}");
+    }
 }
 
 #[test]
