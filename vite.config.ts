@@ -20,7 +20,8 @@ export default defineConfig({
     include: ["src/**/*.test.ts"],
     setupFiles: ["src/testing/setup.ts"],
     restoreMocks: true,
-    // One jsdom and one set of modules for all files: a third of the time. Each test leaves a clean page (setup.ts).
+    // One jsdom and one set of modules for all files takes a third of the time. Each test leaves a
+    // clean page (setup.ts).
     pool: "threads",
     isolate: false,
     // Read whole, for the two parts that are used, it would take most of the time of every test of a view.
