@@ -20,6 +20,8 @@ export default defineConfig({
     include: ["src/**/*.test.ts"],
     setupFiles: ["src/testing/setup.ts"],
     restoreMocks: true,
+    // Beside builds and other suites, a test can take ten times as long as alone.
+    testTimeout: 30_000,
     // One jsdom and one set of modules for all files takes a third of the time. Each test leaves a
     // clean page (setup.ts).
     pool: "threads",

@@ -1,5 +1,5 @@
-//! The clipboard, when the page asks for it: which files were copied elsewhere, or else the text.
-//! The page learns no path.
+//! The clipboard, when the page asks for it: which files were copied elsewhere, or else the text;
+//! and the text that the page copies. The page learns no path.
 use std::path::PathBuf;
 
 use gtk::gdk::{Atom, SELECTION_CLIPBOARD};
@@ -38,6 +38,18 @@ pub(crate) async fn copied_text(window: &WebviewWindow) -> Option<String> {
         }
     }
     None
+}
+
+/// Puts `text` onto the clipboard, up to its first NUL. WebKit would let the page do so only while
+/// it handles a click.
+pub(crate) async fn copy_text(window: &WebviewWindow, text: String) -> bool {
+    let (done, is_done) = oneshot::channel();
+    let copy = move || {
+        let text = text.split('\0').next().unwrap_or_default();
+        gtk::Clipboard::get(&SELECTION_CLIPBOARD).set_text(text);
+        let _ = done.send(());
+    };
+    window.run_on_main_thread(copy).is_ok() && is_done.await.is_ok()
 }
 
 fn cut(text: Vec<u8>) -> Option<String> {

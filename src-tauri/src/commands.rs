@@ -29,6 +29,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             choose_sources,
             paste_sources,
             paste_text,
+            copy_text,
             send,
             choose_copy_folder,
             get_into,
@@ -115,6 +116,13 @@ async fn paste_sources(link: State<'_, Link>, window: WebviewWindow) -> Answer<O
 #[specta::specta]
 async fn paste_text(window: WebviewWindow) -> Answer<Option<String>> {
     Ok(clipboard::copied_text(&window).await)
+}
+
+/// Puts a text onto the clipboard; false if that could not be done.
+#[tauri::command]
+#[specta::specta]
+async fn copy_text(window: WebviewWindow, text: String) -> Answer<bool> {
+    Ok(clipboard::copy_text(&window, text).await)
 }
 
 /// Starts sending what was chosen, or has it wait for its turn. What was chosen from the history

@@ -22,6 +22,8 @@ export const commands = {
 	pasteSources: () => typedError<Chosen | null, Fault>(__TAURI_INVOKE("paste_sources")),
 	/**  The text that was copied elsewhere, for the key that pastes; none where the clipboard has none. */
 	pasteText: () => typedError<string | null, Fault>(__TAURI_INVOKE("paste_text")),
+	/**  Puts a text onto the clipboard; false if that could not be done. */
+	copyText: (text: string) => typedError<boolean, Fault>(__TAURI_INVOKE("copy_text", { text })),
 	/**
 	 *  Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
 	 *  goes to a new target only after a click in a native dialog.

@@ -157,6 +157,12 @@ export class AppState {
     return answer.status === "ok" ? answer.data : null;
   }
 
+  /** Copies a text; false if the desktop did not take it. */
+  async copyText(text: string): Promise<boolean> {
+    const answer = await this.#ipc.copyText(text);
+    return answer.status === "ok" && answer.data;
+  }
+
   /** Makes the text that was copied elsewhere the note; false where there is none. */
   async pasteNote(): Promise<boolean> {
     const text = await this.pastedText();

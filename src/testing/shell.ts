@@ -340,6 +340,7 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
     if (command === "choose_sources" || command === "paste_sources") return Promise.resolve(answers[command]?.(args) ?? null).then(remember);
     // A device that shares nothing.
     if (command === "readListing" && !answers[command]) return { of: "shares", shares: [] };
+    if (command === "copy_text") return answers.copy_text?.(args) ?? true;
     return remember(answers[command]?.(args)) ?? (["past", "unfinished"].includes(command) ? [] : null);
   });
   const app = new AppState(ipc);

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { placeWindow } from "./lib/drag.mjs";
+import { clipboardText, placeWindow } from "./lib/drag.mjs";
 import { pickFolder } from "./lib/keyboard.mjs";
 import { KEYS, button, eventually, field, showing } from "./lib/webdriver.mjs";
 
@@ -53,6 +53,7 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   await page.wait(showing("Version "));
   await page.click(button("Copy diagnostics"));
   await page.wait(`//*[@role = "status"][. = "Copied"]`);
+  assert.match(clipboardText(), /kernel/i, "the diagnostics are on the clipboard");
   await keepPicture(page, "settings-about");
   await page.close();
   await device.run(["stop"]);
