@@ -24,7 +24,9 @@ export class WaitingTransfers {
   }
 
   /** One that has begun meanwhile needs no moving: what waits then comes as an event. */
-  async shift({ id }: Waiting, up: boolean): Promise<void> {
+  async shift(waiting: Waiting, up: boolean): Promise<void> {
+    if (up ? this.isFirst(waiting) : this.isLast(waiting)) return;
+    const { id } = waiting;
     await this.#ipc.call({ shiftWaiting: { id, up } });
   }
 

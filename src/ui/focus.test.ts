@@ -29,6 +29,14 @@ test("a row that vanished hands the keyboard to the same button of the next row,
   expect(document.activeElement?.id).toBe("remove-b");
 });
 
+test("what has come instead of it within its group has the keyboard", async () => {
+  focus("retry-a");
+  const instead = document.createElement("button");
+  document.getElementById("retry-a")!.replaceWith(instead);
+  await settled();
+  expect(document.activeElement).toBe(instead);
+});
+
 test("a group that vanished hands it to the heading", async () => {
   focus("retry-b");
   document.getElementById("list")!.remove();

@@ -19,6 +19,9 @@ function isFree(element: HTMLElement): boolean {
 
 /** What takes the place of one that vanished, in what is left of what it was in. */
 function neighbour({ element, around, order }: Place, root: HTMLElement): HTMLElement | null {
+  // Pressing "Pause" puts "Resume" in its place.
+  const instead = around[0]?.isConnected ? [...around[0].querySelectorAll<HTMLElement>(FOCUSABLE)].find((each) => !order.includes(each)) : undefined;
+  if (instead) return instead;
   const home = around.find((each) => each.isConnected);
   // Beyond its group, the nearest is as far as anything.
   if (!home || home.matches("main,main>*") || !root.contains(home)) return null;

@@ -422,7 +422,7 @@ describe("sending", () => {
     expect(await screen.findByText(t("send.waits", { what: "dataset-v3", name: "lab-ws" }))).toBeVisible();
     shell.tell({ event: "waitingChanged", waiting: [waiting("1", "holiday"), waiting("2", "dataset-v3")] });
     await waitFor(() => expect(screen.getAllByText(t("send.waitsFor", { name: "lab-ws" }))).toHaveLength(2));
-    expect(screen.getByRole("button", { name: t("send.moveUp", { name: "holiday" }) })).toBeDisabled();
+    expect(screen.getByRole("button", { name: t("send.moveUp", { name: "holiday" }) })).toHaveAttribute("aria-disabled", "true");
     await user.click(screen.getByRole("button", { name: t("send.moveUp", { name: "dataset-v3" }) }));
     await user.click(screen.getByRole("button", { name: t("send.remove", { name: "holiday" }) }));
     expect(shell.called("shiftWaiting")).toEqual([{ id: "2", up: true }]);
