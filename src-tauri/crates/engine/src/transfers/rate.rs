@@ -13,6 +13,13 @@ const STEADY_PART: u32 = 4;
 /// The most past that counts for it: what has changed for a minute has changed.
 const STEADY_MAX: Duration = Duration::from_secs(60);
 
+/// How much past counts for bytes that were there already: a transfer that is resumed passes all
+/// of them at its beginning, and then sends the rest.
+const THERE: Duration = Duration::from_secs(1);
+
+/// Before that, no time is told if most bytes were there already.
+const SETTLED: Duration = Duration::from_secs(5);
+
 /// Samples closer together than this are joined: shorter ones are noise.
 const SAMPLE_MIN: Duration = Duration::from_millis(80);
 
@@ -37,8 +44,14 @@ pub(crate) struct Rate {
     done: Amounts,
     /// Of what is sent.
     now: PerSecond,
-    /// Of all that is done, with a longer memory, for the time that is left.
+    /// The same with a longer memory, for the time that is left.
     steady: PerSecond,
+    /// Of bytes that were there.
+    there: f64,
+    /// When something was done last, and what: a connection that is silent before it is lost says
+    /// nothing about how fast it goes.
+    moved_at: Duration,
+    moved: Amounts,
 }
 
 #[derive(Debug, Default)]
@@ -51,12 +64,16 @@ impl PerSecond {
     /// Takes in what it was for `step`, at a moment since the beginning: what is older than
     /// `memory` fades.
     fn blend(&mut self, memory: Duration, step: Duration, at: Duration, bytes: f64, entries: f64) {
-        // Until `memory` has passed, the average since the beginning is the better guess.
-        let weight = 1.0 - (-step.as_secs_f64() / memory.min(at).as_secs_f64()).exp().clamp(0.0, 1.0);
-        let weight = if step == at { 1.0 } else { weight };
-        let blend = |old: f64, now: f64| old + weight * (now - old);
-        (self.bytes, self.entries) = (blend(self.bytes, bytes), blend(self.entries, entries));
+        let weight = weight(memory, step, at);
+        self.bytes += weight * (bytes - self.bytes);
+        self.entries += weight * (entries - self.entries);
     }
+}
+
+/// Until `memory` has passed, the average since the beginning is the better guess.
+fn weight(memory: Duration, step: Duration, at: Duration) -> f64 {
+    let weight = 1.0 - (-step.as_secs_f64() / memory.min(at).as_secs_f64()).exp().clamp(0.0, 1.0);
+    if step == at { 1.0 } else { weight }
 }
 
 impl Rate {
@@ -66,18 +83,27 @@ impl Rate {
         if step < SAMPLE_MIN {
             return;
         }
-        let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / step.as_secs_f64();
-        let entries = per_s(done.entries, self.done.entries);
-        let steady = (at / STEADY_PART).clamp(MEMORY, STEADY_MAX);
-        self.now.blend(MEMORY, step, at, per_s(done.moved, self.done.moved), entries);
-        self.steady.blend(steady, step, at, per_s(done.bytes, self.done.bytes), entries);
+        let per_s = |now: u64, before: u64, step: Duration| now.saturating_sub(before) as f64 / step.as_secs_f64();
+        let moved = per_s(done.moved, self.done.moved, step);
+        self.now.blend(MEMORY, step, at, moved, per_s(done.entries, self.done.entries, step));
         (self.at, self.done) = (at, done);
+        if (done.bytes, done.entries) == (self.moved.bytes, self.moved.entries) {
+            return;
+        }
+        let step = at.saturating_sub(self.moved_at);
+        let memory = (at / STEADY_PART).clamp(MEMORY, STEADY_MAX);
+        let moved = per_s(done.moved, self.moved.moved, step);
+        self.steady.blend(memory, step, at, moved, per_s(done.entries, self.moved.entries, step));
+        let there = (per_s(done.bytes, self.moved.bytes, step) - moved).max(0.0);
+        self.there += weight(THERE, step, at) * (there - self.there);
+        (self.moved_at, self.moved) = (at, done);
     }
 
     /// Counts from here on after a time in which nothing could move: that time says nothing about
     /// how fast it goes.
     pub(crate) fn go_on(&mut self, at: Duration, done: Amounts) {
         (self.at, self.done) = (at, done);
+        (self.moved_at, self.moved) = (at, done);
     }
 
     /// Of what is sent, in whole bytes.
@@ -93,8 +119,12 @@ impl Rate {
     /// Time for what is left: what its bytes say, or its number where that says longer and the
     /// files left are small, which cost by number. While a large file is under way no entry is
     /// ended for long: then their average since the beginning is the better guess. None while
-    /// nothing moves.
+    /// nothing moves, and in the first seconds of a transfer that is resumed.
     pub(crate) fn time_for(&self, bytes: u64, entries: u64) -> Option<Duration> {
+        if self.at < SETTLED && self.done.bytes / 2 > self.done.moved {
+            return None;
+        }
+        let per_s = self.steady.bytes + self.there;
         let time = |left: u64, rate: f64| match left {
             0 => Some(0.0),
             _ if rate > 0.0 => Some(left as f64 / rate),
@@ -104,8 +134,8 @@ impl Rate {
         let by_number = time(entries, self.steady.entries.max(average));
         let secs = match bytes {
             0 => by_number?,
-            _ if bytes / entries.max(1) < SMALL => time(bytes, self.steady.bytes)?.max(by_number.unwrap_or(0.0)),
-            _ => time(bytes, self.steady.bytes)?,
+            _ if bytes / entries.max(1) < SMALL => time(bytes, per_s)?.max(by_number.unwrap_or(0.0)),
+            _ => time(bytes, per_s)?,
         };
         Duration::try_from_secs_f64(secs).ok()
     }
@@ -141,6 +171,33 @@ mod tests {
         }
         assert!(rate.bytes_per_s().abs_diff(10_000_000) <= 1, "{}", rate.bytes_per_s());
         assert_eq!(rate.time_for(100_000_000, 0).unwrap().as_secs(), 2);
+    }
+
+    #[test]
+    fn time_left_of_a_resumed_transfer_is_that_of_what_is_sent() {
+        let mut rate = Rate::default();
+        for tenth in 1..=60u64 {
+            // 300 MB are there after a second, then 4 MB a second are sent.
+            let (there, moved) = (30_000_000 * tenth.min(10), 400_000 * tenth.saturating_sub(10));
+            rate.sample(Duration::from_millis(100 * tenth), Amounts { bytes: there + moved, moved, entries: 0 });
+            let told = rate.time_for(1_000_000_000, 1).map(|time| time.as_secs());
+            assert!(told.is_none_or(|secs| (100..=250).contains(&secs)), "{told:?} after {tenth} tenths");
+        }
+        assert!(rate.time_for(1_000_000_000, 1).is_some());
+    }
+
+    #[test]
+    fn silence_before_a_lost_connection_does_not_lengthen_the_time_left() {
+        let mut rate = Rate::default();
+        for tenth in 1..=200u64 {
+            rate.sample(Duration::from_millis(100 * tenth), sent(1_000_000 * tenth, 0));
+        }
+        for tenth in 201..=500 {
+            rate.sample(Duration::from_millis(100 * tenth), sent(200_000_000, 0));
+        }
+        rate.go_on(Duration::from_secs(60), sent(200_000_000, 0));
+        rate.sample(Duration::from_millis(60_100), sent(201_000_000, 0));
+        assert_eq!(rate.time_for(1_000_000_000, 1).unwrap().as_secs(), 100);
     }
 
     #[test]
