@@ -57,7 +57,7 @@ Moves folders between Linux machines, encrypted, and copies them inside one, wit
 const FILES_HELP: &str = "\
 Environment:
   RINGWAY_CODE  the code or standing secret, where --code-file is not given
-  XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR  where all is kept
+  XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR  folders of settings, data, state and the control socket
   NO_COLOR      no bold text
 
 Files:
@@ -115,12 +115,12 @@ pub(crate) enum Command {
     Accept(AcceptArgs),
     /// Decline an offer
     Decline(OfferArgs),
-    /// Let a device that wants to connect try the code, which is shown and has to be typed there
+    /// Let a device that wants to connect pair: prints the code, which has to be typed there
     #[command(after_long_help = with_statuses(ALLOW_HELP))]
     Allow(RequestArgs),
-    /// Do not show for ten minutes that a device wants to connect
+    /// Hide the request of a device that wants to connect, for ten minutes
     Dismiss(RequestArgs),
-    /// Do not show any more that a device wants to connect, nor others at its address, until the
+    /// Hide the requests of a device that wants to connect, and of others at its address, until the
     /// service ends
     Block(RequestArgs),
     /// Show the service's code, or draw a new one
@@ -134,12 +134,12 @@ pub(crate) enum Command {
     Resume(TransferArgs),
     /// End the service
     Stop(ReportArgs),
-    /// Make this machine and a receiver know each other, without sending anything
+    /// Pair this machine with a receiver, without sending anything
     #[command(after_long_help = with_statuses(PAIR_HELP))]
     Pair(PairArgs),
     /// List, rename or forget the devices that this machine knows, and set a rule for their offers
     Devices(DevicesArgs),
-    /// Share folders with paired devices, list the shared folders, or share one no longer
+    /// Share folders with paired devices, list the shared folders, or stop sharing one
     #[command(after_long_help = with_statuses(SHARE_HELP))]
     Share(ShareArgs),
     /// List what another device shares with this one, and what is in it
@@ -232,9 +232,9 @@ Examples:
   ringway recv --once --listen :0  one transfer, on a free port
   ringway recv /srv/in --yes --json --code-file ~/secret  for scripts, by a standing secret
 
-Each device may have a rule (`ringway devices rule`): its offers are asked about, accepted or declined without asking. Without --yes the rule decides first, and what it accepts it holds to its size. Without a terminal to ask at, and with --json, offers that are to be asked about are declined.
+Each device may have a rule (`ringway devices rule`): its offers are asked about, accepted or declined without asking. Without --yes the rule decides first. A transfer that it accepts is stopped at the rule's size. Without a terminal to ask at, and with --json, offers that are to be asked about are declined.
 
-A code is valid for 10 minutes and for one device; three wrong attempts burn it, and a new one is shown. At the terminal, ENTER draws a new one at any time. A standing secret (16 bytes or more) does not expire.
+A code is valid for 10 minutes and for one device; after three wrong attempts it is no longer valid, and a new one is shown. At the terminal, ENTER draws a new one at any time. A standing secret (16 bytes or more) does not expire.
 
 The events of --json are listed in the manual: `ringway man`.";
 
@@ -260,18 +260,18 @@ Examples:
 
 TARGET with a colon or a dot is an address; 8 or more hex digits are the beginning of a paired device's id; anything else is a paired device's name, or else a host's.
 
-The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an argument, which everyone on the machine could read.
+The first time, the receiver's code is asked for at the terminal. It is echoed, because it is worthless once it has been used. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an argument, which everyone on the machine could read.
 
-Success is said only after the receiver's receipt: everything written, renamed and synchronised to its disk.
+Success is reported only after the receiver's receipt: everything written, renamed and synchronised to its disk.
 
 The events of --json are listed in the manual: `ringway man`.";
 
 const SETTINGS_HELP: &str = "\
 Examples:
   ringway settings --name laptop --receive-folder ~/Incoming
-  ringway settings --receiving off     declines what comes from now on, in later runs of the service, too
+  ringway settings --receiving off     declines new offers, also after the service was started again
 
-A service that runs goes by what is changed here at once, and what runs goes on. A port that is taken or a folder that cannot be used is said, and changes nothing. Offers that wait are declined where the port changes or receiving is switched off. What is edited in config.toml by hand holds from the next change or start of the service on.";
+A running service applies a change at once, and running transfers continue. If a port is in use or a folder cannot be used, the command says so and changes nothing. If the port changes or receiving is turned off, waiting offers are declined. What is edited in config.toml takes effect with the next change or start of the service.";
 
 const PAIR_HELP: &str = "\
 Example:
@@ -477,7 +477,7 @@ pub(crate) struct InboxArgs {
     /// Only transfers with this text in their names, paths or device
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
-    /// How many, latest first
+    /// The number of transfers to show, latest first
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     /// Only transfers before this number

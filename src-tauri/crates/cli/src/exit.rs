@@ -40,9 +40,9 @@ Exit status:
   3  some files failed; each is named, all others arrived or were copied
   4  declined by the other device
   5  not authenticated: unknown device, wrong code, or a changed key
-  143  ended by SIGTERM; what has come is kept, and the same again goes on from there
+  143  ended by SIGTERM; what arrived is kept, and the same command resumes
   129  the same by SIGHUP, as when its terminal is closed, unless nohup(1) keeps the signal away
-  141  done, but whoever read what it prints had gone before the end, as with `| head`";
+  141  done, but the reader of the output closed it early, as with `| head`";
 
 /// How many lines of it hold for a copy: the heading and the statuses 0 to 3.
 pub(crate) const COPY_EXIT_LINES: usize = 5;

@@ -27,7 +27,7 @@ The other device applies --exclude and the others: what they leave out is neithe
 
 What is there already, by size and time, is not sent again. So the same command again, or --again, continues what was interrupted.
 
-Success is said only after everything was written, renamed and synchronised to this machine's disk.
+Success is reported only after everything was written, renamed and synchronised to this machine's disk.
 
 The events of --json are listed in the manual: `ringway man`.";
 
@@ -58,8 +58,8 @@ pub(crate) struct GetArgs {
     #[command(flatten)]
     pub(crate) code: CodeArgs,
     /// Get nothing: print what would be sent from there, one line for each entry (dir, new, link).
-    /// The other device is asked; nothing is written here, and its history does not have it. What
-    /// is here already is not looked at
+    /// The other device is asked; nothing is written here, and its history does not have it. Files
+    /// that are here already are not taken into account
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

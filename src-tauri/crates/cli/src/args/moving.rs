@@ -10,7 +10,7 @@ use crate::exit::Refusal;
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct MovingArgs {
     /// Parallel connections. Default: as many as suit the processors and the distance, and more
-    /// while the network limits and another one makes it faster
+    /// while the network is the bottleneck and each makes the transfer faster
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
     pub(crate) lanes: Option<u8>,
     /// Move no faster than RATE bytes a second over all connections together. K, M, G are powers of
@@ -33,7 +33,7 @@ pub(crate) struct MovingArgs {
     /// After the connection is lost, keep trying for TIME to continue, each time anew: as in 30s,
     /// 15m or 2h. Wait that long for a place, too, if the other device is busy with other
     /// transfers. no ends at once instead, also when the receiving disk is full. Otherwise a full
-    /// disk pauses the transfer until there is room or the receiver is told to continue (Ctrl-Z and
+    /// disk pauses the transfer until there is free space or the receiver is told to continue (Ctrl-Z and
     /// fg, or kill -CONT, there)
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
     pub(crate) retry: RetryArg,
@@ -60,8 +60,8 @@ pub(crate) struct KeptArgs {
     #[arg(long)]
     pub(crate) numeric_ids: bool,
     /// Keep POSIX access control lists, for users and groups of the same names, as --owner does.
-    /// They can let in others than the mode does. Without it they are dropped and counted, and a
-    /// group may do what its own entry says
+    /// A list can give access to others than the mode does. Without this option lists are dropped
+    /// and counted, and the file's group gets the permissions of its own entry
     #[arg(long)]
     pub(crate) acls: bool,
 }

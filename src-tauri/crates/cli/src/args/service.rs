@@ -12,9 +12,9 @@ Examples:
   ringway serve /srv/in --listen 10.0.0.5  into another folder, on one address
   systemctl --user enable --now ringway    from login on, where a package has installed it
 
-Offers wait for an answer: in the window, in the panel, or by `ringway accept`. Nobody answers within 10 minutes: declined. `ringway code --new` opens a code for a device that is not known yet.
+Offers wait for an answer: in the window, in a notification, or by `ringway accept`. An offer that nobody answers within 10 minutes is declined. `ringway code --new` opens a code for a device that is not known yet.
 
-SIGTERM, Ctrl-C and `ringway stop` end it: no further offers are taken, those that wait are declined, what runs gets --grace to end and is left as it is then. The same send again goes on from there. A second Ctrl-C ends it at once.
+SIGTERM, Ctrl-C and `ringway stop` end the service: it declines waiting and new offers, and gives running transfers --grace to end. The same send resumes those that did not. A second Ctrl-C ends it at once.
 
 Window and commands reach it at $XDG_RUNTIME_DIR/ringway/control.sock, which is its user's own.";
 
@@ -53,7 +53,7 @@ pub(crate) struct ServeArgs {
     /// as in 30s or 5m; no gives them none
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10s")]
     pub(crate) grace: RetryArg,
-    /// Write what happens to FILE instead of to standard output; at 1 MB it is renamed to FILE.old
+    /// Write the log to FILE instead of to standard output; at 1 MB it is renamed to FILE.old
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// End by itself when no window is open and nothing runs, unless the settings turn on receiving
@@ -88,7 +88,7 @@ pub(crate) struct OffersArgs {
     /// List the files of this offer that differ from those in its folder: the name of the device
     /// that sent it, or the beginning of the offer's id
     pub(crate) offer: Option<String>,
-    /// As they would be met with this choice for existing files
+    /// Show what this choice for existing files would do
     #[arg(long, visible_alias = "existing", value_enum, requires = "offer", default_value_t = ConflictArg::Update)]
     pub(crate) on_conflict: ConflictArg,
     #[command(flatten)]

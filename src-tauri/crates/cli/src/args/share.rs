@@ -16,7 +16,7 @@ Examples:
                                               laptop may also send into it, without asking
   ringway share remove papers
 
-By default nothing is shared, and a new share is for no device. A share is read only, unless --drop makes it a drop box: the devices that may read it may then also send into it (`ringway send FOLDER lab-ws:inbox/sub`), and nobody is asked. Each of them can read what the others have sent. Nothing that is there is replaced or removed, except what the same device brought before and nobody has changed since; what has the same name arrives under a numbered one, and is updated there when the device sends it again. Folders on the way that are missing are made. A device whose rule is --refuse sends nothing. What is shared is the folder that was there when it was added: another folder at its path is not, and a disk that is not mounted is said to be so. Symbolic links in it are shown as links and never followed.
+By default nothing is shared, and no device may read a new share. A share is read only, unless --drop makes it a drop box: the devices that may read it may then also send into it (`ringway send FOLDER lab-ws:inbox/sub`), without asking. Each of them can read what the others have sent. Existing entries are not replaced or removed, except what the same device sent before and nobody has changed since. An entry whose name is taken arrives under a numbered name, and is updated there when the device sends it again. Missing folders on the way are created. A device whose rule is --refuse sends nothing. What is shared is the folder that was there when it was added: another folder at its path is not shared, and if its disk is not mounted, the share is listed as unavailable. Symbolic links in it are shown as links and never followed.
 
 Other devices list a share while `ringway serve` or `ringway recv` runs here, and get from it while `ringway serve` does. Both take in what is sent into a drop box. Removing a share, --no-drop, refusing a device's offers, or forgetting it, ends what runs with it within a second.";
 
@@ -58,7 +58,7 @@ pub(crate) enum ShareAction {
         /// Every paired device may read it, also those that are paired later
         #[arg(long)]
         with_all: bool,
-        /// No device may read it, also none that may now
+        /// No device may read it from now on
         #[arg(long, conflicts_with_all = ["with", "with_all"])]
         nobody: bool,
         /// Make it a drop box: the devices that may read it may also send into it, without asking
@@ -80,7 +80,7 @@ pub(crate) enum ShareAction {
     },
     /// List the shared folders, with whom they are shared, and which are unavailable (the default)
     List,
-    /// Share a folder no longer; its files stay
+    /// Stop sharing a folder; its files stay
     Remove {
         /// The name of the share
         name: String,

@@ -659,7 +659,7 @@ rows! {
         window: "Send only if you mean {name}.",
     }
     OTHER_ANSWERED: "fault.otherAnswered" {
-        what: "Another device answered than the announced one. Announced ID: {announced}. Received ID: {found}. Nothing was sent.",
+        what: "A different device answered than the announced one. Announced ID: {announced}. Received ID: {found}. Nothing was sent.",
         terminal: "It may be an impostor. Name the receiver by its address, with the code that it shows.",
         window: "It may be an impostor. Enter the receiver's address, with the code that it shows.",
     }
@@ -708,7 +708,7 @@ rows! {
         next: "Turn on receiving there, then send again.",
     }
     DECLINED_TOO_MANY_OFFERS: "fault.declined.tooManyOffers" {
-        what: "{peer} takes no more for now: too many offers were withdrawn, declined or not answered, or too much was asked for.",
+        what: "{peer} accepts no more for now: too many offers were withdrawn, declined or not answered, or there were too many requests.",
         terminal: "Send again in {time}; --retry waits for that. Offers that a rule there accepts are not affected.",
         window: "Send again in {time}. Offers that a rule there accepts are not affected.",
     }
@@ -764,7 +764,7 @@ rows! {
     }
     RECEIPT_CONTRADICTS: "fault.receiptContradicts" {
         what: "The receipt of {peer} contradicts what was sent: {detail}.",
-        next: "What arrived is not known. Check the folder on {peer}, install the same version of Ringway on both devices, and send the same again.",
+        next: "It is not known which files arrived. Check the folder on {peer}, install the same version of Ringway on both devices, and send the same again.",
     }
     STALLED: "fault.stalled" {
         what: "Stalled: {peer} received nothing for {time}.",
@@ -839,7 +839,7 @@ rows! {
         what: "{path}: {detail}.",
     }
     CONFIG_ANY: "fault.config.any" {
-        next: "Correct that line, or remove it: what is not set has its default.",
+        next: "Correct that line, or remove it: a setting without a line has its default.",
     }
     CONFIG_NEAREST: "fault.config.nearest" {
         next: "Did you mean {nearest}? Correct that line, or remove it.",
@@ -1043,10 +1043,10 @@ rows! {
         next: "The path leads through a symbolic link, which is not followed. Name the path to which the link leads.",
     }
     PATH_THERE_KERNEL: "fault.pathThere.kernel" {
-        next: "It shows what the kernel there knows, as /proc does, and is never shared.",
+        next: "It is a part of the kernel's filesystems there, such as /proc, which are never shared.",
     }
     NOT_SERVED: "fault.notServed" {
-        what: "The program that runs on {peer} only receives: nothing can be got from it.",
+        what: "The program that runs on {peer} only receives, and does not offer its shared folders.",
         terminal: "Start `ringway serve` there instead of `ringway recv`.",
         window: "Start Ringway there, or its service.",
     }
@@ -1114,7 +1114,7 @@ rows! {
         next: "Resume the transfer or wait until it is connected, then try again.",
     }
     ANSWER_PAUSED: "fault.answerPaused" {
-        what: "The listing is incomplete: nobody read more of it for a minute, so {peer} gave its place to others.",
+        what: "The listing is incomplete: nothing read it for a minute, so {peer} stopped it.",
         terminal: "List it again, into a file if it is to be read slowly.",
         window: "Open the folder again.",
     }
@@ -1137,7 +1137,7 @@ rows! {
         window: "No device may have such a name. Rename it there, and try again.",
     }
     PROGRAM_ENDED: "fault.programEnded" {
-        what: "Ringway ended before this did: it was killed, or the device lost power.",
+        what: "Ringway ended before the transfer did: it was killed, or the device lost power.",
         next: "What arrived is kept. Send the same again to resume.",
     }
     UNANSWERED: "fault.unanswered" {
@@ -1189,7 +1189,7 @@ rows! {
     }
     DISCOVERY: "fault.discovery" {
         what: "Ringway cannot announce this device or find others on this network: {detail}.",
-        next: "Nothing else needs that. Use the other device's address.",
+        next: "Everything else works. Use the other device's address.",
     }
     OTHER: "fault.other" {
         what: "Something went wrong: {detail}.",
