@@ -55,8 +55,8 @@ test("a file that was edited at the receiver stays under every policy but replac
     }
     if (!is) continue;
     assert.deepEqual([text(there, "p2 (1).jpg"), text(there, "p1.jpg"), text(there, "sub/p3.jpg")], ["p2.jpg 2", "p1.jpg 2", "sub/p3.jpg 2"]);
-    assert.match(both[0].stderr, /album\/p2\.jpg: was edited at the receiver and is kept there; what you sent is beside it as p2 \(1\)\.jpg/);
-    assert.match(both[1].stderr, /album\/p2\.jpg: was edited here and is kept/);
+    assert.match(both[0].stderr, /album\/p2\.jpg: differs at the receiver and is kept there; what you sent is beside it as p2 \(1\)\.jpg/);
+    assert.match(both[1].stderr, /album\/p2\.jpg: differs here and is kept/);
     // Once more: nothing is sent or added, and it is reported again.
     const again = await send("--on-conflict", policy);
     assert.deepEqual([finished(again[0]).edited, finished(again[0]).unchanged], [1, 3]);

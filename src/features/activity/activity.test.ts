@@ -25,7 +25,7 @@ describe("activity", () => {
     expect(told).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
     expect(screen.getByText("data/secret.bin")).toBeVisible();
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
-    expect(told).toHaveTextContent("1 file edited on lab-ws was kept; your version is beside it.");
+    expect(told).toHaveTextContent("1 file that differs on lab-ws was kept; your version is beside it.");
     await user.click(screen.getByText(t("activity.edited", { n: 1 })));
     expect(screen.getByText(/New version: p2 \(1\)\.jpg/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: dataset-v3` }));

@@ -457,7 +457,7 @@ fn name_failures(transfer: &Transfer, report: &Report, out: &Output) {
     }
 }
 
-/// The receiver's edited files by name, as many as a person wants to read.
+/// The files at the receiver that differ and stayed, by name, as many as a person wants to read.
 fn name_edits(report: &Report, direction: Direction, out: &Output) {
     let shown = if out.is_verbose() { report.edits.len() } else { report.edits.len().min(FAILURES_SHOWN) };
     for edit in &report.edits[..shown] {
@@ -465,7 +465,7 @@ fn name_edits(report: &Report, direction: Direction, out: &Output) {
     }
     let unnamed = report.counts.edited.saturating_sub(shown as u64);
     if unnamed > 0 {
-        out.warn(format_args!("{} more edited files were kept", count(unnamed)));
+        out.warn(format_args!("{} more files that differ were kept", count(unnamed)));
     }
 }
 
@@ -491,8 +491,11 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
         line.push_str(&format!(" The connection was lost {times} on the way."));
     }
     if report.counts.edited > 0 {
-        let there = if direction == Direction::Sending { " there" } else { " here" };
-        line.push_str(&format!(" {} edited{there} and kept.", were(report.counts.edited, "file")));
+        let place = if direction == Direction::Sending { "there" } else { "here" };
+        line.push_str(&match report.counts.edited {
+            1 => format!(" 1 file that differs {place} was kept."),
+            files => format!(" {} files that differ {place} were kept.", count(files)),
+        });
     }
     line.push_str(&left_out(report));
     if report.counts.acls_lost > 0 {
@@ -734,7 +737,7 @@ mod tests {
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
-             2 files were edited there and kept. 4 entries left out, as asked. \
+             2 files that differ there were kept. 4 entries left out, as asked. \
              5 items were left without access control lists. 6 items were given an owner or group by number, because \
              nobody has the name there. 3 FAILED."
         );

@@ -200,14 +200,14 @@ fn reason(failure: &Failure, direction: Direction, is_got: bool, peer: Option<&s
     }
 }
 
-/// Of a file that the receiver had edited.
+/// Of a file at the receiver that differed and stayed.
 pub(crate) fn edit(edit: &Edit, direction: Direction) -> String {
     let (path, beside) = (for_terminal(&edit.path), for_terminal(&edit.beside));
     match direction {
         Direction::Sending => {
-            format!("{path}: was edited at the receiver and is kept there; what you sent is beside it as {beside}")
+            format!("{path}: differs at the receiver and is kept there; what you sent is beside it as {beside}")
         }
-        _ => format!("{path}: was edited here and is kept; what was received is beside it as {beside}"),
+        _ => format!("{path}: differs here and is kept; what was received is beside it as {beside}"),
     }
 }
 

@@ -224,7 +224,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         _ => {}
     }
     if report.counts.edited > 0 {
-        line("Kept", format!("{} that the receiver had edited", counted(report.counts.edited, "file")));
+        line("Kept", format!("{} that differed at the receiver", counted(report.counts.edited, "file")));
     }
     if report.counts.excluded > 0 {
         line("Left out", format!("{}, as asked", words::entries(report.counts.excluded)));
@@ -367,13 +367,13 @@ mod tests {
              Ended:       101 entries did not make it\n\
              There:       1,204 files, 1 folder, 2.1 GB\n\
              Before:      4 of them were there already\n\
-             Kept:        1 file that the receiver had edited\n\
+             Kept:        1 file that differed at the receiver\n\
              Left out:    2 entries, as asked\n\
              Took:        2.0 s\n\
              Rate:        1.5 MB/s on average, 2.0 MB/s at its highest\n\
              Connection:  lost 1 time, and went on\n\
              Lies at:     /in/data\n\
-             \x20            /in/b\n  data/p2: was edited here and is kept; what was received is beside it as p\\u{202e}2\n\
+             \x20            /in/b\n  data/p2: differs here and is kept; what was received is beside it as p\\u{202e}2\n\
              Failed:\n  data/x\\ny: could not be written on lap\\u{202e}top: No space left on device\n  and 100 more"
         );
     }
