@@ -76,7 +76,7 @@ export function statusOf(progress: Progress, report: Report | null, direction: M
   const actions: TransferStatus["actions"] = stage === "reconnecting" && direction === "sending" ? ["try_now"] : [];
   if (stage === "paused" && interruption?.why === "full") return { state: "out_of_space", actions: ["try_now", "cancel"] };
   if (stage === "paused" && !pausedThere) actions.push("resume");
-  if (progress.can_pause) actions.push("pause");
+  if (progress.can_pause && stage !== "paused") actions.push("pause");
   const states = { connecting: "preparing", awaiting_answer: "awaiting_answer", queued: "queued", running: progress.stalled_seconds === null ? "moving" : "stalled", finishing: "finishing", verifying: "finishing", reconnecting: "interrupted", paused: "paused", ended: "finishing" } as const;
   return { state: states[stage], actions: [...actions, "cancel"] };
 }

@@ -74,6 +74,7 @@ async fn get(
         earlier: Earlier::default(),
         full: None,
         moved: 0,
+        leaves: false,
     };
     try_all(transfer, retry, &mut getting).await
 }
@@ -98,11 +99,17 @@ struct Getting<'a> {
     full: Option<Option<FreeSpace>>,
     /// Bytes that the last session has brought.
     moved: u64,
+    /// It was cancelled while it was paused.
+    leaves: bool,
 }
 
 impl Attempt for Getting<'_> {
     fn take_moved(&mut self) -> u64 {
         std::mem::take(&mut self.moved)
+    }
+
+    fn leave(&mut self) {
+        self.leaves = true;
     }
 
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
@@ -135,7 +142,7 @@ impl Getting<'_> {
                     transfer.figures().turn_away();
                 }
             })?,
-            stopped = transfer.cancelled() => return Err(stopped),
+            stopped = transfer.cancelled(), if !self.leaves => return Err(stopped),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {

@@ -18,7 +18,7 @@ use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
 use ringway_wire::session::HandedOver;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::lanes::{LaneOpener, LaneOrigin};
 use super::reach::reach;
@@ -59,7 +59,13 @@ pub(crate) trait Attempt: Send {
 
     /// Bytes that this end itself has seen move in the last attempt.
     fn take_moved(&mut self) -> u64;
+
+    /// The next attempt only tells the other end that the transfer was cancelled.
+    fn leave(&mut self);
 }
+
+/// How long a cancel waits until the other end of a paused transfer has heard of it.
+const LEAVING_TIME_MAX: Duration = Duration::from_secs(3);
 
 async fn try_sending(
     shared: &Arc<Shared>,
@@ -88,6 +94,7 @@ async fn try_sending(
         offered: None,
         handed: None,
         acknowledged: 0,
+        leaves: false,
     };
     try_all(transfer, retry, &mut sending).await
 }
@@ -138,10 +145,15 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
         let first = lost.take().unwrap_or(error);
         let mut pause_ends = || *paused_until.get_or_insert_with(|| Instant::now() + PAUSE_TIME_MAX);
         if transfer.is_paused() || matches!(outage, Outage::Paused { by: Side::Here }) {
-            if until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await? {
-                tries.went_on();
-            } else {
-                lost = Some(first);
+            match until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await {
+                Ok(true) => tries.went_on(),
+                Ok(false) => lost = Some(first),
+                Err(stopped) => {
+                    // It would wait for 8 hours. Where it cannot be reached, it does.
+                    what.leave();
+                    let _ = timeout(LEAVING_TIME_MAX, what.attempt()).await;
+                    return Err(stopped);
+                }
             }
             continue;
         }
@@ -219,6 +231,8 @@ struct Sending<'a> {
     handed: Option<HandedOver>,
     /// Bytes that the receiver's kernel has acknowledged on the lanes of the last session.
     acknowledged: u64,
+    /// It was cancelled while it was paused.
+    leaves: bool,
 }
 
 /// Whom the first attempt reached, and where.
@@ -244,6 +258,10 @@ impl First {
 impl Attempt for Sending<'_> {
     fn take_moved(&mut self) -> u64 {
         std::mem::take(&mut self.acknowledged)
+    }
+
+    fn leave(&mut self) {
+        self.leaves = true;
     }
 
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
@@ -272,7 +290,7 @@ impl Attempt for Sending<'_> {
                     transfer.figures().turn_away();
                 }
             })?,
-            stopped = transfer.cancelled() => return Err(stopped),
+            stopped = transfer.cancelled(), if !self.leaves => return Err(stopped),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {

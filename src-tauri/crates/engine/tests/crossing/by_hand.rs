@@ -143,7 +143,11 @@ async fn what_is_paused_can_be_cancelled_at_either_end() {
         one.cancel(OnCancel::Remove);
         let report = timeout(LONG, one.wait()).await.unwrap();
         assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here, .. })), "{report:?}");
-        if !by_sender {
+        if by_sender {
+            let report = timeout(LONG, both.receiving.wait()).await.unwrap();
+            assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::There, .. })), "{report:?}");
+            assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), 0, "nothing of it is kept");
+        } else {
             both.sending.resume();
             let report = timeout(LONG, both.sending.wait()).await.unwrap();
             assert!(matches!(report.outcome, Outcome::Failed(Fault::Declined(_))), "{report:?}");

@@ -218,7 +218,7 @@ fn meanwhile(state: TransferState, started_by: Side, progress: &Progress) -> Vec
         TransferState::Interrupted if started_by == Side::Here => actions.push(TransferAction::TryNow),
         _ => {}
     }
-    if progress.can_pause {
+    if progress.can_pause && state != TransferState::Paused {
         actions.push(TransferAction::Pause);
     }
     actions.push(TransferAction::Cancel);
