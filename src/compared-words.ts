@@ -39,6 +39,25 @@ export function wouldDo(offer: Offer, existing: OnConflict): string[] {
   ];
 }
 
+/** Whether there is nothing that the choice could be about. */
+export function isAllNew({ comparison, renamed }: Offer): boolean {
+  if (comparison?.state !== "done" || comparison.at_least || renamed.length > 0) return false;
+  return comparison.unchanged + comparison.differing + comparison.in_the_way + comparison.unreadable === 0;
+}
+
+/** What that choice does to what differs; empty where that is not known, or nothing differs. */
+export function effectWords(offer: Offer, existing: OnConflict): string {
+  const compared = comparedUnder(offer, existing);
+  if (compared?.state !== "done" || compared.at_least || existing === "replace") return "";
+  const stays = existing === "rename_top" ? compared.edited : compared.differing;
+  const replaced = compared.differing - stays;
+  const parts = [
+    replaced > 0 && t("inbox.existing.updates", { n: replaced, from: offer.from }),
+    stays > 0 && (existing === "keep" ? t("inbox.existing.skips", { n: stays }) : t("inbox.existing.numbers", { n: stays })),
+  ];
+  return parts.filter((part) => part !== false).join(" ");
+}
+
 function overwrites(compared: Comparison | null): string {
   if (!compared || compared.state === "unknown" || compared.edited === 0) return "";
   const isWhole = compared.state === "done" && !compared.at_least;

@@ -82,6 +82,9 @@ export interface Arguments {
   "inbox.differs.versions": { here: string; offered: string; what: string };
   "inbox.into": { folder: string };
   "inbox.leaves": { size: string };
+  "inbox.existing.updates": { from: string; n: number };
+  "inbox.existing.numbers": { n: number };
+  "inbox.existing.skips": { n: number };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
   "note.from": { from: string };

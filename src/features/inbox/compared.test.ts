@@ -76,6 +76,23 @@ describe("how an offer compares with what is there", () => {
     expect(screen.queryByText(/overwrites/)).toBeNull();
   });
 
+  test("says what the choice does to what differs, and offers none where all is new", async () => {
+    const both = { comparison: { ...album, differing: 3, edited: 1 }, in_place: { ...album, differing: 4, edited: 2 } };
+    const shell = await startWindow({ devices: [labWs], offers: [offer(both)] });
+    await inbox();
+    const existing = screen.getByLabelText(t("inbox.existing"));
+    const from = offer().from;
+    expect(existing).toHaveAccessibleDescription(`${t("inbox.existing.updates", { n: 2, from })} ${t("inbox.existing.numbers", { n: 1 })}`);
+    await user.selectOptions(existing, "keep");
+    expect(existing).toHaveAccessibleDescription(t("inbox.existing.skips", { n: 4 }));
+    await user.selectOptions(existing, "rename");
+    expect(existing).toHaveAccessibleDescription(t("inbox.existing.numbers", { n: 4 }));
+    shell.tell({ event: "offerChanged", offer: offer({ ...both, comparison: { ...both.comparison, at_least: true }, in_place: { ...both.in_place, at_least: true } }) });
+    await waitFor(() => expect(existing).toHaveAccessibleDescription(t("inbox.existing.rename.hint")));
+    shell.tell({ event: "offerChanged", offer: offer({ comparison: { ...album, unchanged: 0, differing: 0, edited: 0 }, in_place: null }) });
+    await waitFor(() => expect(screen.queryByLabelText(t("inbox.existing"))).toBeNull());
+  });
+
   test("opens into what differs, by keyboard, and is another list in another folder", async () => {
     let differences: Difference[] = [edited, { ...edited, path: { path: "holiday/link" }, here_is: "in_the_way", edited: false, offered_bytes: null, offered_changed_at: null }];
     const shell = await startWindow({ devices: [labWs], offers: [offer({ comparison: { ...album, in_the_way: 1 } })] }, { offerDifferences: () => differences });
