@@ -25,6 +25,7 @@ describe("sizes", () => {
 describe("times", () => {
   test.each([
     [0, "0.0\u00a0s"],
+    [21, "21\u00a0ms"],
     [240, "0.2\u00a0s"],
     [9_940, "9.9\u00a0s"],
     [9_960, "10\u00a0s"],

@@ -83,9 +83,10 @@ export function perSecond(entries: number): string {
   return t("unit.filesPerSecond", { n: Math.round(entries) });
 }
 
-/** Milliseconds as "0.4 s", "12 s", "3 min 05 s" or "2 h 10 min". */
+/** Milliseconds as "40 ms", "0.4 s", "12 s", "3 min 05 s" or "2 h 10 min". */
 export function duration(ms: number): string {
   const seconds = ms / 1000;
+  if (ms > 0 && ms < 95) return t("unit.milliseconds", { value: count(Math.max(1, Math.round(ms))) });
   return seconds < 9.95 ? t("unit.seconds", { value: formats().tenths.format(seconds) }) : wholeSeconds(Math.round(seconds));
 }
 

@@ -17,6 +17,7 @@ export interface Arguments {
   "unit.PB": { value: string };
   "unit.perSecond": { size: string };
   "unit.filesPerSecond": { n: number };
+  "unit.milliseconds": { value: string };
   "unit.seconds": { value: string };
   "unit.minutes": { value: string };
   "unit.hours": { value: string };
