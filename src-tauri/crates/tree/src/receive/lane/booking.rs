@@ -65,7 +65,7 @@ impl Worker<'_> {
         {
             let place = Place { path, name, identity: Some((there.dev, there.ino)) };
             let noted = self.incoming.deferred.links.lock().insert(id, place, &self.incoming.staging.dir);
-            noted.map_err(|error| spool_error(&error))?;
+            noted.map_err(spool_error(Operation::Write))?;
         }
         Ok(())
     }

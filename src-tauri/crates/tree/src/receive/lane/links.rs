@@ -221,7 +221,7 @@ impl Worker<'_> {
         let mut early = std::mem::take(&mut *self.incoming.deferred.early_links.lock());
         let mut cursor = early.last(0);
         while let Some(at) = cursor {
-            let (record, before) = early.read(at).map_err(|error| spool_error(&error))?;
+            let (record, before) = early.read(at).map_err(spool_error(Operation::Read))?;
             cursor = before;
             let Some(link) = LinkRecord::decode(&record) else { continue };
             if let Err(trouble) = self.make_early_link(&link) {
@@ -282,7 +282,7 @@ fn unlink_anothers(
             let (staging, path) = (&incoming.staging, incoming.root.here(&folder.path));
             let place = (&*path, &*folder.dir);
             take_away(&staging.dir, &staging.temporaries.next(), place, name, &there)
-                .map_err(during(Operation::Link))?;
+                .map_err(during(Operation::Remove))?;
             Ok(Linked::NoFile)
         }
         (_, None) => Ok(Linked::NoFile),

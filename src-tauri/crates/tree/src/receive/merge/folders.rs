@@ -334,7 +334,7 @@ impl<'i> FolderCache<'i> {
             (None, _) => {
                 staging.tree.make_dir(top, MADE_FOLDER_MODE).map_err(staging.or_gone(Operation::Create))?;
                 if staging.folders_masked {
-                    open_made_as(&staging.tree, top, MADE_FOLDER_MODE, true).map_err(during(Operation::Create))?;
+                    open_made_as(&staging.tree, top, MADE_FOLDER_MODE, true).map_err(during(Operation::Open))?;
                 }
                 Ok(Landing::Staged)
             }
