@@ -65,6 +65,13 @@ impl SealKey {
         Self(bytes)
     }
 
+    /// What no other store makes of an attempt at a transfer.
+    pub(in crate::receive) fn of_attempt(&self, attempt: &[u8; 32]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(b"ringway 2026 attempt of a store").update(attempt);
+        *hasher.finalize().as_bytes()
+    }
+
     /// What a frame is sealed with, behind one that had the tag `before`.
     fn tag(&self, before: [u8; TAG_LEN], frame: &[u8]) -> [u8; TAG_LEN] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);

@@ -66,7 +66,8 @@ impl Staging {
             let path = options.destination.clone();
             move |source| Fault::path(path, operation, source)
         };
-        let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
+        let attempt = root.recall.as_ref().map_or(options.attempt, |recall| options.attempt.of_store(&recall.key));
+        let (stable, transfer) = (attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
         let names = (&*named(&stable), &*named(&transfer));
