@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::disk::Dir;
 use crate::limits::BROUGHT_NAMES_MAX;
 use crate::receive::FILLING_FILE_MODE;
-use crate::receive::received_before::{Brought, Identity};
+use crate::receive::received_before::{Brought, DESTINATION, Identity};
 
 /// What the names of logs begin with. The attempt's mark follows.
 const LOG_PREFIX: &[u8] = b"landed-";
@@ -367,7 +367,8 @@ fn events_in(
                 let (identity, rest) = Identity::decode(rest)?;
                 let (len, rest) = rest.split_first()?;
                 let (top, rest) = rest.split_at_checked((*len).into())?;
-                names.push((Name::new(top).ok()?.as_bytes().to_vec(), (identity, *is_made == 1)));
+                let is_name = top == DESTINATION || Name::new(top).is_ok();
+                names.push((is_name.then(|| top.to_vec())?, (identity, *is_made == 1)));
                 frame = rest;
             }
             LANDED | WENT => {

@@ -58,6 +58,9 @@ impl Worker<'_> {
         self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
             self.incoming.policy.top.note_arrived(name, *landed == Landed::There);
+            if let Landed::As(number) = landed {
+                self.incoming.policy.top.note_numbered(entry, number);
+            }
         }
         if let EntryKind::File { link_id: Some(id), .. } = entry.kind
             && !matches!(landed, Landed::Kept | Landed::Own)

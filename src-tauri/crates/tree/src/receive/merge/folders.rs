@@ -319,6 +319,7 @@ impl<'i> FolderCache<'i> {
         }
         // What the same device's folder of that name became may have a number.
         let brought = if policy.on_conflict == OnConflict::RenameTop { policy.top.brought(top) } else { None };
+        let brought = brought.filter(|brought| brought.may_be_folder_in(&root.dir));
         let name = brought.as_ref().and_then(|brought| brought.numbered.clone()).unwrap_or_else(|| top.to_vec());
         let existing = match root.dir.metadata(&name) {
             Ok(existing) => Some(existing.kind),

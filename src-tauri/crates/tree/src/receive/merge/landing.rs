@@ -147,7 +147,9 @@ impl Incoming {
                 }
                 Decision::Number => return self.land_renamed(spot, folder, entry),
                 Decision::Absent => from.rename_noreplace(from_name, &folder.dir, name),
-                Decision::Replace => self.policy.replace((from, from_name), folder, name, (&self.staging.dir, spot)),
+                Decision::Replace => {
+                    self.policy.replace((from, from_name), folder, (name, name), (&self.staging.dir, spot))
+                }
             };
             match renamed {
                 Ok(()) => return Ok(Landed::There),
