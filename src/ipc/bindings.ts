@@ -1369,8 +1369,8 @@ export type Offer = {
 	 */
 	in_place: Comparison | null,
 	/**
-	 *  The first folders there that the same device brought under another name, which its own name
-	 *  was taken by, and that `update` would go on with.
+	 *  The first folders and files there that the same device brought under another name, because
+	 *  its own was taken, and that `update` would go on with.
 	 */
 	updates: PathText[],
 	/**

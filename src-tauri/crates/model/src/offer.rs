@@ -55,8 +55,8 @@ pub struct Offer {
     /// How it compares with what has its own names there, which `replace`, `keep` and `rename` go
     /// by. None where that is the same.
     pub in_place: Option<Comparison>,
-    /// The first folders there that the same device brought under another name, which its own name
-    /// was taken by, and that `update` would go on with.
+    /// The first folders and files there that the same device brought under another name, because
+    /// its own was taken, and that `update` would go on with.
     pub updates: Vec<PathText>,
     /// The first new names that `update` would give, because something has the own ones that this
     /// device did not bring.

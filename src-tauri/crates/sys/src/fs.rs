@@ -8,3 +8,4 @@ pub(crate) mod metadata;
 pub mod mounts;
 pub mod space;
 pub mod sparse;
+pub mod writers;

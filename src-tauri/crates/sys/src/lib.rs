@@ -15,7 +15,7 @@ pub mod probe;
 mod process;
 
 use fs::metadata;
-pub use fs::{advice, attributes, confine, contents, dir, mounts, space, sparse};
+pub use fs::{advice, attributes, confine, contents, dir, mounts, space, sparse, writers};
 use io::ring;
 pub use io::{file_io, stream};
 pub use net::{ktls, resolve, socket};

@@ -57,7 +57,7 @@ fn create(path: &Path) -> Result<(), Fault> {
         other => other,
     });
     let removed = fs::remove_file(&temporary);
-    linked.and(removed).map_err(at(Operation::Create))
+    linked.map_err(at(Operation::Create)).and(removed.map_err(at(Operation::Remove)))
 }
 
 fn broken(path: &Path, reason: &str) -> Fault {

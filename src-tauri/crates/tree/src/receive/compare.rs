@@ -15,8 +15,8 @@ use crate::disk::Dir;
 use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::filesystem::target::target_digest;
 use crate::receive::Brought;
-use crate::receive::numbered::{NUMBER_MAX, free_number, numbered};
-use crate::receive::received_before::born_at;
+use crate::receive::numbered::{NUMBER_MAX, first_free_number, numbered};
+use crate::receive::received_before::{DESTINATION, born_at};
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +42,8 @@ pub struct Comparer {
     /// The root's filesystem.
     dev: u64,
     brought: AskBrought,
+    /// Files with several names that are as received wherever they are.
+    linked: Option<Brought>,
     /// The top-level folder of the last entry.
     top: Option<TopFolder>,
     by_name: Lookup,
@@ -119,14 +121,15 @@ impl Comparer {
     ///
     /// # Errors
     /// The folder cannot be opened, or the thread cannot be confined.
-    pub fn open(folder: &Path, confined: bool, brought: AskBrought) -> io::Result<Self> {
+    pub fn open(folder: &Path, confined: bool, mut brought: AskBrought) -> io::Result<Self> {
         let root = Dir::open(folder)?;
         if confined {
             ringway_sys::confine::thread_beneath(&root)?;
         }
         let dev = metadata_of(&root)?.dev;
+        let linked = brought(DESTINATION).and_then(|linked| linked.found_in(&root, DESTINATION));
         let (by_name, by_number) = (Lookup::default(), Lookup::default());
-        Ok(Self { root, dev, brought, top: None, by_name, by_number, found: Found::default() })
+        Ok(Self { root, dev, brought, linked, top: None, by_name, by_number, found: Found::default() })
     }
 
     /// Compares one page, until `goes_on` returns false. Returns whether all of it was compared.
@@ -157,13 +160,14 @@ impl Comparer {
         let top = known.unwrap_or_else(|| self.top_folder(name.as_bytes()));
         let in_place = matches!(top.lands, Lands::InPlace);
         let brought = top.brought.as_ref().filter(|_| in_place);
-        let compared = self.by_name.compare((&self.root, self.dev), (entry.path.as_bytes(), brought), entry);
+        let known = |brought| Known { brought, linked: self.linked.as_ref().map(|linked| (linked, self.dev)) };
+        let compared = self.by_name.compare((&self.root, self.dev), (entry.path.as_bytes(), known(brought)), entry);
         let elsewhere = match &top.lands {
             Lands::InPlace => None,
             Lands::Anew => Some(Compared::New),
             Lands::In(number) => {
                 let here = [number, &entry.path.as_bytes()[top.name.len()..]].concat();
-                Some(self.by_number.compare((&self.root, self.dev), (&here, top.brought.as_ref()), entry))
+                Some(self.by_number.compare((&self.root, self.dev), (&here, known(top.brought.as_ref())), entry))
             }
         };
         self.found.add(entry, &compared, elsewhere.as_ref());
@@ -173,6 +177,7 @@ impl Comparer {
     /// Finds out where a folder goes, as `FolderCache::landing_of_top` does.
     fn top_folder(&mut self, name: &[u8]) -> TopFolder {
         let brought = (self.brought)(name).and_then(|brought| brought.found_in(&self.root, name));
+        let brought = brought.filter(|brought| brought.may_be_folder_in(&self.root));
         let lands = match &brought {
             Some(Brought { numbered: None, .. }) => Lands::InPlace,
             Some(Brought { numbered: Some(number), .. }) => {
@@ -182,11 +187,7 @@ impl Comparer {
             }
             None if self.root.metadata(name).is_err() => Lands::InPlace,
             None => {
-                let is_free = |number: &[u8]| match self.root.metadata(number) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(io::ErrorKind::AlreadyExists.into()),
-                };
-                if let Ok(number) = free_number(name, false, is_free) {
+                if let Ok(number) = first_free_number(&self.root, name, false) {
                     note(&mut self.found.renamed, &number);
                 }
                 Lands::Anew
@@ -196,34 +197,57 @@ impl Comparer {
     }
 
     /// A file or link at the top. Under `update` it gets a number where something has its name that
-    /// the device did not bring, unless this version is there under a number.
+    /// the device did not bring, unless this version is there under a number, or an earlier one.
     fn top_level_file(&mut self, entry: &ListedEntry<'_>) {
         let name = entry.path.as_bytes();
-        let compared = self.by_name.compare((&self.root, self.dev), (name, None), entry);
+        let compared = self.by_name.compare((&self.root, self.dev), (name, Known::default()), entry);
         let Compared::Differs { there, here_is, .. } = compared else {
             return self.found.add(entry, &compared, None);
         };
         let brought = (self.brought)(name).and_then(|brought| brought.found_in(&self.root, name));
-        let brought = brought.filter(|brought| brought.numbered.is_none());
-        let edited = brought.as_ref().is_none_or(|brought| is_edited(brought, None, (&self.root, name), &there));
-        let elsewhere = if brought.is_some() { None } else { Some(self.under_a_number(entry)) };
+        let (edited, elsewhere) = match &brought {
+            Some(Brought { numbered: None, .. }) => {
+                (self.known(brought.as_ref()).is_edited(None, (&self.root, name), &there), None)
+            }
+            _ => (true, Some(self.under_a_number(entry, brought.as_ref()))),
+        };
         self.found.add(entry, &Compared::Differs { there, here_is, edited }, elsewhere.as_ref());
     }
 
-    fn under_a_number(&mut self, entry: &ListedEntry<'_>) -> Compared {
+    fn under_a_number(&mut self, entry: &ListedEntry<'_>, brought: Option<&Brought>) -> Compared {
         for number in 1..=NUMBER_MAX {
             let name = numbered(entry.path.as_bytes(), number, true);
             match self.root.metadata(&name) {
                 Ok(there) if version_here(entry, &there, (&self.root, &name)).is_none() => return Compared::Unchanged,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    note(&mut self.found.renamed, &name);
-                    return Compared::New;
+                    return self.updates_number(entry, brought).unwrap_or_else(|| {
+                        note(&mut self.found.renamed, &name);
+                        Compared::New
+                    });
                 }
                 Err(_) => return Compared::Unreadable,
             }
         }
         Compared::Unreadable
+    }
+
+    /// As `TopNames::updatable_number`.
+    fn updates_number(&mut self, entry: &ListedEntry<'_>, brought: Option<&Brought>) -> Option<Compared> {
+        let number = brought?.numbered.as_deref()?;
+        let there = self.root.metadata(number).ok()?;
+        let is_file = matches!(entry.kind, ListedKind::File { .. }) && there.kind == Kind::File;
+        if !is_file || self.known(brought).is_edited(None, (&self.root, number), &there) {
+            return None;
+        }
+        let here_is = version_here(entry, &there, (&self.root, number))?;
+        note(&mut self.found.updated, number);
+        Some(Compared::Differs { there, here_is, edited: false })
+    }
+
+    /// What is known of a top-level entry.
+    fn known<'b>(&'b self, brought: Option<&'b Brought>) -> Known<'b> {
+        Known { brought, linked: self.linked.as_ref().map(|linked| (linked, self.dev)) }
     }
 }
 
@@ -244,11 +268,11 @@ impl Default for Lookup {
 }
 
 impl Lookup {
-    /// Compares an entry with what is at the path `here`, in what was `brought`.
+    /// Compares an entry with what is at the path `here`, of which that is `known`.
     fn compare(
         &mut self,
         (root, dev): (&Dir, u64),
-        (here, brought): (&[u8], Option<&Brought>),
+        (here, known): (&[u8], Known<'_>),
         entry: &ListedEntry<'_>,
     ) -> Compared {
         let path = entry.path.as_bytes();
@@ -289,7 +313,7 @@ impl Lookup {
             Parent::Open(dir) => metadata_of(dir).ok().filter(|found| found.dev == dev).map(|found| found.ino),
             _ => None,
         };
-        let edited = brought.is_none_or(|brought| is_edited(brought, ino(), (dir, name), &there));
+        let edited = known.is_edited(ino(), (dir, name), &there);
         Compared::Differs { there, here_is, edited }
     }
 
@@ -390,10 +414,24 @@ fn version_here(entry: &ListedEntry<'_>, there: &Metadata, (dir, name): (&Dir, &
     }
 }
 
-/// Whether what is `there` is not as the device brought it. `folder` is the inode of the folder
-/// that it is in.
-fn is_edited(brought: &Brought, folder: Option<u64>, (dir, name): (&Dir, &[u8]), there: &Metadata) -> bool {
-    !brought.is_as_received(folder, there, || born_at(dir, name))
+/// What is known of a top-level entry.
+#[derive(Clone, Copy, Default)]
+struct Known<'b> {
+    /// What the device brought there.
+    brought: Option<&'b Brought>,
+    /// Files with several names, and the filesystem that they are on.
+    linked: Option<(&'b Brought, u64)>,
+}
+
+impl Known<'_> {
+    /// Whether what is `there` is not as the device brought it. `folder` is the inode of the folder
+    /// that it is in.
+    fn is_edited(&self, folder: Option<u64>, (dir, name): (&Dir, &[u8]), there: &Metadata) -> bool {
+        let Some(brought) = self.brought else { return true };
+        let is_linked =
+            |(linked, dev): (&Brought, u64)| there.dev == dev && linked.is_as_received(None, there, || None);
+        !brought.is_as_received(folder, there, || born_at(dir, name)) && !self.linked.is_some_and(is_linked)
+    }
 }
 
 /// Names one more, if there is room and it is not named yet.

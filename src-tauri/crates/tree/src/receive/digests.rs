@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
+use ringway_model::Operation;
 use ringway_sys::attributes::Timestamp;
 use ringway_wire::control::Progress;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
@@ -186,7 +187,7 @@ impl Proof {
         record[8..16].copy_from_slice(&(len as u64).to_le_bytes());
         record[16..].copy_from_slice(&digest.0);
         let mut last = parts.0.lock();
-        let at = self.spool.lock().push_behind(*last, &record, staging).map_err(|error| spool_error(&error))?;
+        let at = self.spool.lock().push_behind(*last, &record, staging).map_err(spool_error(Operation::Write))?;
         *last = Some(at);
         Ok(())
     }
@@ -195,7 +196,7 @@ impl Proof {
     pub(super) fn file(&self, record: &Record, staging: &Dir) -> Result<(), LaneError> {
         self.kept.fetch_add(1, Ordering::Relaxed);
         self.kept_bytes.fetch_add(record.bytes, Ordering::Relaxed);
-        self.spool.lock().push(FILES, &record.encode(), staging).map_err(|error| spool_error(&error))
+        self.spool.lock().push(FILES, &record.encode(), staging).map_err(spool_error(Operation::Write))
     }
 
     /// A file was here before, and is what the sender has.

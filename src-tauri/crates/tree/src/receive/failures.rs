@@ -38,8 +38,13 @@ pub enum LaneError {
         bytes_max: u64,
     },
     /// The staging folder cannot be used.
-    #[error("staging folder: {0}")]
-    Staging(io::Error),
+    #[error("{operation:?} the staging folder: {source}")]
+    Staging {
+        /// What was being done.
+        operation: Operation,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The destination was removed.
     #[error("destination removed")]
     DestinationGone,
@@ -145,8 +150,8 @@ pub(super) fn folder_trouble(operation: Operation) -> impl Fn(io::Error) -> Trou
 }
 
 /// What an error of a spool's file means.
-pub(super) fn spool_error(error: &io::Error) -> LaneError {
-    if is_full(error) { LaneError::DestinationFull } else { LaneError::Staging(io::Error::from(error.kind())) }
+pub(super) fn spool_error(operation: Operation) -> impl Fn(io::Error) -> LaneError {
+    move |source| if is_full(&source) { LaneError::DestinationFull } else { LaneError::Staging { operation, source } }
 }
 
 /// One entry's error.

@@ -179,7 +179,7 @@ impl<'i> Finisher<'i> {
     fn dress_folders(&mut self, spool: &mut Spool, depth: usize, tops: bool) -> Result<(), FinishError> {
         let mut cursor = spool.last(depth);
         while let Some(at) = cursor {
-            let (bytes, before) = spool.read(at).map_err(|error| spool_error(&error))?;
+            let (bytes, before) = spool.read(at).map_err(spool_error(Operation::Read))?;
             cursor = before;
             let Some(record) = FolderRecord::decode(&bytes) else { continue };
             if tops != (record.staged && depth == 1) {
@@ -267,7 +267,7 @@ impl<'i> Finisher<'i> {
     fn telling_of_names(&self, error: FinishError) -> FinishError {
         let (operation, source) = match error {
             FinishError::Destination { operation, source } => (operation, source),
-            FinishError::Lane(LaneError::Staging(source)) => (Operation::Read, source),
+            FinishError::Lane(LaneError::Staging { operation, source }) => (operation, source),
             told => return told,
         };
         let published = self.incoming.policy.top.published();

@@ -151,6 +151,12 @@ impl AllLandings {
         done
     }
 
+    /// Whether something is there just as this transfer has left it, or has a number from it, under
+    /// whichever name.
+    pub(in crate::receive) fn have(&self, there: &Metadata) -> bool {
+        self.by_top.values().any(|landings| landings.has(there) || landings.is_beside(there))
+    }
+
     /// What has changed under one of its names has changed under all.
     pub(in crate::receive) fn changed(&mut self, was: &Metadata, now: &Metadata) {
         for (top, landings) in self.by_top.iter_mut().filter(|(_, landings)| landings.has(was)) {

@@ -2,6 +2,8 @@
 //! it does not keep.
 use std::io;
 
+use ringway_model::Operation;
+
 use super::FILLING_FILE_MODE;
 use crate::disk::Dir;
 use crate::filesystem::spelling::{self, LostEnds};
@@ -19,7 +21,7 @@ pub(super) struct Manner {
 
 impl Manner {
     /// Tried with files that are called `probe` and something.
-    pub(super) fn of(dir: &Dir, probe: &[u8]) -> io::Result<Self> {
+    pub(super) fn of(dir: &Dir, probe: &[u8]) -> Result<Self, (Operation, io::Error)> {
         let folds = folds(dir, probe)?;
         if !folds {
             return Ok(Self::default());
@@ -30,13 +32,14 @@ impl Manner {
 }
 
 /// Whether a folder takes different spellings for one name.
-fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
+fn folds(dir: &Dir, probe: &[u8]) -> Result<bool, (Operation, io::Error)> {
+    let during = |operation| move |error| (operation, error);
     let try_out = |made: &[u8], asked: &[u8]| {
         // One that was left by an attempt that was killed.
         let _ = dir.unlink(made);
-        drop(dir.create_new(made, FILLING_FILE_MODE)?);
+        drop(dir.create_new(made, FILLING_FILE_MODE).map_err(during(Operation::Create))?);
         let found = dir.metadata(asked).is_ok();
-        dir.unlink(made).map(|()| found)
+        dir.unlink(made).map_err(during(Operation::Remove)).map(|()| found)
     };
     if try_out(probe, &probe.to_ascii_uppercase())? {
         return Ok(true);

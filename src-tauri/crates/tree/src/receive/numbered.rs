@@ -4,6 +4,8 @@ use std::io;
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
 
+use crate::disk::Dir;
+
 /// Numbers tried for a name. More copies than this are of no use to a person.
 pub(in crate::receive) const NUMBER_MAX: u32 = 10_000;
 
@@ -25,6 +27,23 @@ pub(in crate::receive) fn free_number(
         }
     }
     Err(Errno::EXIST.into())
+}
+
+/// The first number that nothing in a folder has.
+pub(in crate::receive) fn first_free_number(dir: &Dir, name: &[u8], extension: bool) -> io::Result<Vec<u8>> {
+    free_number(name, extension, |candidate| is_free(dir, candidate))
+}
+
+/// Whether nothing in a folder has that name.
+///
+/// # Errors
+/// `AlreadyExists` if something has it, and what the kernel said if that cannot be told.
+pub(in crate::receive) fn is_free(dir: &Dir, name: &[u8]) -> io::Result<()> {
+    match dir.metadata(name) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// `name (2).ext`, or `name (2)` for a folder; the stem is shortened where that would be too long,

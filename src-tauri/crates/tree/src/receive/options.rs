@@ -10,7 +10,7 @@ use ringway_wire::control::Wanted;
 use super::OWNERS_LOOKED_AT_MAX;
 use super::allowance::Allowance;
 use super::destination::Expected;
-use super::landings::log::{Recall, Whose};
+use super::landings::log::{Recall, SealKey, Whose};
 use super::protected::homes::Homes;
 use super::protected::own_folders::OwnFolders;
 use super::received_before::Brought;
@@ -112,6 +112,13 @@ impl AttemptKey {
         let mut hasher = blake3::Hasher::new_derive_key("ringway 2026 attempt at a transfer into a place");
         hasher.update(&self.0).update(place);
         Self(*hasher.finalize().as_bytes())
+    }
+}
+
+impl AttemptKey {
+    /// The same to a receiver with that store, whose staging folder no other one takes over.
+    pub(super) fn of_store(self, key: &SealKey) -> Self {
+        Self(key.of_attempt(&self.0))
     }
 }
 

@@ -19,6 +19,9 @@ use rustix::fs::{AtFlags, StatxFlags};
 /// The extended attribute that marks what was brought where the filesystem keeps no birth times.
 const MARK_NAME: &[u8] = b"user.ringway.received";
 
+/// Stands for the destination itself among top-level names: no entry is called so.
+pub(in crate::receive) const DESTINATION: &[u8] = b".";
+
 /// Length of a mark, drawn at random.
 const MARK_LEN: usize = 16;
 
@@ -87,9 +90,13 @@ impl Identity {
         name: &[u8],
         mark: impl FnOnce(&std::os::fd::OwnedFd) -> Option<[u8; MARK_LEN]>,
     ) -> Option<Self> {
-        let kind = root.metadata(name).ok()?.kind;
+        let kind = if name == DESTINATION { Kind::Dir } else { root.metadata(name).ok()?.kind };
         // A folder may be a mount point: its own filesystem counts.
-        let folder = if kind == Kind::Dir { Some(root.open_dir(name).ok()?) } else { None };
+        let folder = match kind {
+            Kind::Dir if name == DESTINATION => Some(root.try_clone().ok()?),
+            Kind::Dir => Some(root.open_dir(name).ok()?),
+            _ => None,
+        };
         let wanted = StatxFlags::INO | StatxFlags::BTIME;
         let (at, fsid) = match &folder {
             Some(folder) => (rustix::fs::statx(folder, "", AtFlags::EMPTY_PATH, wanted), fsid(folder)?),
@@ -195,7 +202,7 @@ impl Filled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brought {
     pub(in crate::receive) identity: Identity,
-    /// The numbered name that a folder got because its own was taken.
+    /// The numbered name that it got because its own was taken.
     pub(in crate::receive) numbered: Option<Vec<u8>>,
     /// Of a folder that was new then.
     filled: Option<Filled>,
@@ -226,6 +233,12 @@ impl Brought {
             return Some(self.named(top, top));
         }
         self.numbered.as_deref().is_some_and(is_it).then_some(self)
+    }
+
+    /// Whether it is no file that got a number.
+    pub(in crate::receive) fn may_be_folder_in(&self, root: &Dir) -> bool {
+        let is_folder = |name: &[u8]| root.metadata(name).is_ok_and(|there| there.kind == Kind::Dir);
+        self.numbered.as_deref().is_none_or(is_folder)
     }
 
     /// The same entry, in which nothing counts as received any more: whatever is there stays as it

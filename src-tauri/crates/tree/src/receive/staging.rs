@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
+use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_wire::RelPath;
 use ringway_wire::journal::{Begun, Version};
@@ -244,7 +245,7 @@ pub(super) fn claim(
     (stable, unique): (&[u8], &[u8]),
     about: &About,
     attempts_max: usize,
-) -> io::Result<Claimed> {
+) -> Result<Claimed, (Operation, io::Error)> {
     match root.make_dir(stable, FILLING_FOLDER_MODE) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -254,29 +255,33 @@ pub(super) fn claim(
                 Ok(None) | Err(_) => return make(root, unique, about),
             }
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err((Operation::Create, error)),
     }
     // Another transfer may have come between, and taken it for one that was left behind.
     fill(root, stable, about).or_else(|_| make(root, unique, about))
 }
 
-fn make(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
-    root.make_dir(name, FILLING_FOLDER_MODE)?;
+fn make(root: &Dir, name: &[u8], about: &About) -> Result<Claimed, (Operation, io::Error)> {
+    root.make_dir(name, FILLING_FOLDER_MODE).map_err(during(Operation::Create))?;
     fill(root, name, about)
 }
 
 /// Prepares a staging folder that was made a moment ago.
-fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
-    let masked = root.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
-    let dir = open_made(root, name, masked)?;
+fn fill(root: &Dir, name: &[u8], about: &About) -> Result<Claimed, (Operation, io::Error)> {
+    let opened = root.metadata(name).and_then(|there| {
+        let masked = there.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
+        open_made(root, name, masked).map(|dir| (masked, dir))
+    });
+    let (masked, dir) = opened.map_err(during(Operation::Open))?;
     match lock(&dir) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err((Operation::Open, error)),
         // Where there are no locks nothing is taken over either.
         _ => {}
     }
     let filled = (|| {
-        dir.disk().write_at(dir.create_new(BEGUN, FILLING_FILE_MODE)?.as_fd(), 0, &about.encode())?;
-        dir.make_dir(TREE, FILLING_FOLDER_MODE)
+        let begun = dir.create_new(BEGUN, FILLING_FILE_MODE).map_err(during(Operation::Create))?;
+        dir.disk().write_at(begun.as_fd(), 0, &about.encode()).map_err(during(Operation::Write))?;
+        dir.make_dir(TREE, FILLING_FOLDER_MODE).map_err(during(Operation::Create))
     })();
     match filled {
         Ok(()) => Ok(Claimed { name: name.to_vec(), dir, masked, was_there: false, kept: Kept::default() }),
@@ -289,6 +294,10 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
             Err(error)
         }
     }
+}
+
+fn during(operation: Operation) -> impl Fn(io::Error) -> (Operation, io::Error) {
+    move |error| (operation, error)
 }
 
 /// Opens a folder that was made a moment ago, giving its owner's bits back where umask or ACL took
@@ -335,7 +344,8 @@ fn adopt(
     let Some(trust) = trust_in(&dir) else {
         // Nothing of it was ever synchronised.
         removal::remove_staging((root, recall), name)?;
-        return make(root, name, about).map(|made| Some(Claimed { was_there: true, ..made }));
+        let made = make(root, name, about).map_err(|(_, error)| error)?;
+        return Ok(Some(Claimed { was_there: true, ..made }));
     };
     let holds = holds_something(&dir);
     let names = names_of(&dir, |_| true)?;

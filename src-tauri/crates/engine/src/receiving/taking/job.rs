@@ -440,7 +440,7 @@ impl Job<'_> {
         let has_begun = begun.clone();
         let work = move || {
             if let Err(error) = confine(&incoming) {
-                return LaneEnd::Failed(LaneError::Staging(error));
+                return LaneEnd::Failed(LaneError::Staging { operation: Operation::Open, source: error });
             }
             let mut io = match io.open() {
                 Ok(io) => io,
@@ -491,7 +491,7 @@ impl Job<'_> {
         let confine = self.confining();
         let finish = move || match confine(&incoming) {
             Ok(()) => incoming.finish(&sent),
-            Err(error) => Err(LaneError::Staging(error).into()),
+            Err(source) => Err(LaneError::Staging { operation: Operation::Open, source }.into()),
         };
         self.finishing = Some(tokio::task::spawn_blocking(|| on_its_own("ringway-finish", finish)));
         Ok(())
@@ -590,7 +590,7 @@ fn lane_failed(destination: &Path, error: LaneError) -> Fault {
             source: source.into(),
             published: published.into_iter().map(Into::into).collect(),
         },
-        LaneError::Staging(source) => Fault::path(destination, Operation::Create, source),
+        LaneError::Staging { operation, source } => Fault::path(destination, operation, source),
     }
 }
 

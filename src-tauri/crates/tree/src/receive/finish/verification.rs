@@ -92,7 +92,7 @@ pub(super) fn prove(incoming: &Incoming, proof: &Proof, begun: Instant) -> Resul
     let cursor = Mutex::new(Cursor { records: proof.take(), large: None });
     let proven = Mutex::new(Proven::default());
     let read = || Prover { incoming, proof, proven: &proven, reading: Reading::default(), last: None }.run(&cursor);
-    readback::by_threads(proof.readers, read).map_err(|error| spool_error(&error))?;
+    readback::by_threads(proof.readers, read).map_err(spool_error(Operation::Read))?;
     if !incoming.flags.goes_on() {
         return Err(LaneError::Cancelled.into());
     }

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::disk::Dir;
 use crate::limits::BROUGHT_NAMES_MAX;
 use crate::receive::FILLING_FILE_MODE;
-use crate::receive::received_before::{Brought, Identity};
+use crate::receive::received_before::{Brought, DESTINATION, Identity};
 
 /// What the names of logs begin with. The attempt's mark follows.
 const LOG_PREFIX: &[u8] = b"landed-";
@@ -63,6 +63,13 @@ impl SealKey {
     /// Of 32 random bytes that nobody else has.
     pub fn new(bytes: Zeroizing<[u8; 32]>) -> Self {
         Self(bytes)
+    }
+
+    /// What no other store makes of an attempt at a transfer.
+    pub(in crate::receive) fn of_attempt(&self, attempt: &[u8; 32]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(b"ringway 2026 attempt of a store").update(attempt);
+        *hasher.finalize().as_bytes()
     }
 
     /// What a frame is sealed with, behind one that had the tag `before`.
@@ -360,7 +367,8 @@ fn events_in(
                 let (identity, rest) = Identity::decode(rest)?;
                 let (len, rest) = rest.split_first()?;
                 let (top, rest) = rest.split_at_checked((*len).into())?;
-                names.push((Name::new(top).ok()?.as_bytes().to_vec(), (identity, *is_made == 1)));
+                let is_name = top == DESTINATION || Name::new(top).is_ok();
+                names.push((is_name.then(|| top.to_vec())?, (identity, *is_made == 1)));
                 frame = rest;
             }
             LANDED | WENT => {

@@ -58,6 +58,9 @@ impl Worker<'_> {
         self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
             self.incoming.policy.top.note_arrived(name, *landed == Landed::There);
+            if let Landed::As(number) = landed {
+                self.incoming.policy.top.note_numbered(entry, number);
+            }
         }
         if let EntryKind::File { link_id: Some(id), .. } = entry.kind
             && !matches!(landed, Landed::Kept | Landed::Own)
@@ -65,7 +68,7 @@ impl Worker<'_> {
         {
             let place = Place { path, name, identity: Some((there.dev, there.ino)) };
             let noted = self.incoming.deferred.links.lock().insert(id, place, &self.incoming.staging.dir);
-            noted.map_err(|error| spool_error(&error))?;
+            noted.map_err(spool_error(Operation::Write))?;
         }
         Ok(())
     }

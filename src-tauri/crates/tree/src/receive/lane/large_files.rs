@@ -517,7 +517,7 @@ impl Worker<'_> {
         incoming.results.tally.file(bytes);
         incoming.results.tally.spared(spared);
         self.note_file(folder, path, &entry, &landed)?;
-        incoming.policy.top.note_landing(folder, entry.name.as_bytes(), &landed, &part.file);
+        incoming.policy.top.note_landing(folder, &entry, &landed, &part.file);
         incoming.policy.top.save_landings();
         if matches!(part.spot, Spot::Own) {
             let mut whole = Wholes::default();

@@ -142,7 +142,7 @@ impl Worker<'_> {
         let is_it = |there: &Metadata| Some((there.dev, there.ino)) == place.identity;
         let Some(was) = target.dir.metadata(target_name).ok().filter(is_it) else { return Ok(Linked::NoFile) };
         let was_ours = incoming.policy.top.is_ours(target, target_name, &was);
-        let linked = |name: &[u8]| {
+        let linked = |folder: &Folder, name: &[u8]| {
             if let Ok(now) = folder.dir.metadata(name)
                 && is_it(&now)
                 && (was_ours || target.is_staged())
@@ -165,7 +165,7 @@ impl Worker<'_> {
                     return unlink_anothers(incoming, (&target.dir, target_name), folder, name);
                 }
                 self.note_link(folder, name, &Landed::There);
-                linked(name);
+                linked(folder, name);
                 return Ok(Linked::Done);
             }
             Err(error) if cannot_link(&error) => return self.copy_linked(target, place, folder, entry, &error),
@@ -210,8 +210,9 @@ impl Worker<'_> {
         };
         let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
         self.note_link(folder, name, &landed);
-        if !landed.is_unchanged() {
-            linked(name);
+        match landed.is_unchanged() {
+            true => linked(target, target_name),
+            false => linked(folder, name),
         }
         Ok(Linked::Done)
     }
@@ -221,7 +222,7 @@ impl Worker<'_> {
         let mut early = std::mem::take(&mut *self.incoming.deferred.early_links.lock());
         let mut cursor = early.last(0);
         while let Some(at) = cursor {
-            let (record, before) = early.read(at).map_err(|error| spool_error(&error))?;
+            let (record, before) = early.read(at).map_err(spool_error(Operation::Read))?;
             cursor = before;
             let Some(link) = LinkRecord::decode(&record) else { continue };
             if let Err(trouble) = self.make_early_link(&link) {
@@ -282,7 +283,7 @@ fn unlink_anothers(
             let (staging, path) = (&incoming.staging, incoming.root.here(&folder.path));
             let place = (&*path, &*folder.dir);
             take_away(&staging.dir, &staging.temporaries.next(), place, name, &there)
-                .map_err(during(Operation::Link))?;
+                .map_err(during(Operation::Remove))?;
             Ok(Linked::NoFile)
         }
         (_, None) => Ok(Linked::NoFile),

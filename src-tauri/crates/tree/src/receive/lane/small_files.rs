@@ -255,7 +255,7 @@ impl Worker<'_> {
         self.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
         incoming.results.tally.file(bytes);
         self.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
-        incoming.policy.top.note_landing(&filling.folder, name, &landed, &filling.file);
+        incoming.policy.top.note_landing(&filling.folder, &filling.entry, &landed, &filling.file);
         if filling.is_staged() {
             self.wholes.add(filling.path, &filling.entry, bytes);
         }
@@ -307,9 +307,7 @@ impl Worker<'_> {
         match &landed {
             // At the top nothing is known of its name before it is booked; there a file never comes
             // this way.
-            Ok(landed) => {
-                incoming.policy.top.note_landing(&filling.folder, filling.entry.name.as_bytes(), landed, &file)
-            }
+            Ok(landed) => incoming.policy.top.note_landing(&filling.folder, &filling.entry, landed, &file),
             Err(_) => spot.discard(&filling.folder, filling.entry.name.as_bytes()),
         }
         landed

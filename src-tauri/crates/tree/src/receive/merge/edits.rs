@@ -1,12 +1,13 @@
 //! The receiver's own edits: tells which files were changed here since they were received, keeps
 //! them under their names, and puts what comes beside them.
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use ringway_model::Edit;
+use ringway_model::{Edit, Operation};
 use ringway_sys::attributes::Metadata;
 use ringway_wire::lane::Entry;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
@@ -84,7 +85,8 @@ impl Incoming {
     }
 
     /// Gives what is whole a numbered name, unless this very version is there already. What then is
-    /// at `spot` stays there if it may have other names.
+    /// at `spot` stays there if it may have other names. At the top an earlier version is replaced
+    /// that has a number.
     pub(in crate::receive) fn land_renamed(
         &self,
         spot: &Spot,
@@ -97,10 +99,18 @@ impl Incoming {
             folder.dir.metadata(name).is_ok_and(|there| self.is_version(whole, spot, folder, (name, name), &there))
                 || self.beside_with_contents(whole, spot, folder, entry).is_some()
         };
-        if !from.metadata(from_name).is_ok_and(|whole| is_here(&whole)) {
-            return self.land_numbered(from, from_name, folder, name).map(Landed::As);
+        if from.metadata(from_name).is_ok_and(|whole| is_here(&whole)) {
+            return Ok(own_or_unchanged(spot, folder, entry));
         }
-        Ok(own_or_unchanged(spot, folder, entry))
+        if let Some(number) = self.policy.top.updatable_number(folder, entry) {
+            match self.policy.replace((from, from_name), folder, (name, &number), (&self.staging.dir, spot)) {
+                Ok(()) => return Ok(Landed::As(number)),
+                // It was saved meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.not_named(folder, &number, Operation::Rename, error)),
+            }
+        }
+        self.land_numbered(from, from_name, folder, name).map(Landed::As)
     }
 
     /// The numbered name under which this very version is there, by size, time and contents. Those

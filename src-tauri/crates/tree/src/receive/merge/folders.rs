@@ -319,6 +319,7 @@ impl<'i> FolderCache<'i> {
         }
         // What the same device's folder of that name became may have a number.
         let brought = if policy.on_conflict == OnConflict::RenameTop { policy.top.brought(top) } else { None };
+        let brought = brought.filter(|brought| brought.may_be_folder_in(&root.dir));
         let name = brought.as_ref().and_then(|brought| brought.numbered.clone()).unwrap_or_else(|| top.to_vec());
         let existing = match root.dir.metadata(&name) {
             Ok(existing) => Some(existing.kind),
@@ -334,7 +335,7 @@ impl<'i> FolderCache<'i> {
             (None, _) => {
                 staging.tree.make_dir(top, MADE_FOLDER_MODE).map_err(staging.or_gone(Operation::Create))?;
                 if staging.folders_masked {
-                    open_made_as(&staging.tree, top, MADE_FOLDER_MODE, true).map_err(during(Operation::Create))?;
+                    open_made_as(&staging.tree, top, MADE_FOLDER_MODE, true).map_err(during(Operation::Open))?;
                 }
                 Ok(Landing::Staged)
             }

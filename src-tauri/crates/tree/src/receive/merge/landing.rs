@@ -147,7 +147,9 @@ impl Incoming {
                 }
                 Decision::Number => return self.land_renamed(spot, folder, entry),
                 Decision::Absent => from.rename_noreplace(from_name, &folder.dir, name),
-                Decision::Replace => self.policy.replace((from, from_name), folder, name, (&self.staging.dir, spot)),
+                Decision::Replace => {
+                    self.policy.replace((from, from_name), folder, (name, name), (&self.staging.dir, spot))
+                }
             };
             match renamed {
                 Ok(()) => return Ok(Landed::There),
@@ -234,7 +236,8 @@ impl Incoming {
     }
 }
 
-/// Renames what is `staged` over what `was` under a name. What was saved there since stays:
+/// Renames what is `staged` over what `was` under a name. What was saved there since stays, and so
+/// does what a program has open for writing, which would write into a file without a name:
 /// `AlreadyExists`, and both are where they were, or the owner's has a number. After another error
 /// the owner's may still be where the new one was staged. Where the filesystem cannot exchange two
 /// names, what is saved in the instant before the rename is lost.
@@ -251,7 +254,7 @@ pub(in crate::receive) fn rename_over(
     }
     let version = |there: &Metadata| (there.dev, there.ino, there.kind, there.size, there.mtime);
     let holds = |known| from.metadata(from_name).is_ok_and(|there| version(&there) == version(known));
-    if holds(was) {
+    if holds(was) && !exchanges::has_writers(from, from_name, was) {
         return from.unlink(from_name);
     }
     let exchanged = from.exchange(from_name, dir, name);

@@ -135,28 +135,32 @@ impl MergePolicy {
             && folder.dir.metadata(name).is_ok_and(|there| self.top.is_edited(folder, name, &there))
     }
 
-    /// Renames what is whole over what is there, which other names may keep. `staging` is the
-    /// staging folder, and where it is.
+    /// Renames what is whole over what is there, which other names may keep: under the sender's
+    /// `name`, or under a number as `here`. `staging` is the staging folder, and where it is.
     pub(in crate::receive) fn replace(
         &self,
         (from, from_name): (&Dir, &[u8]),
         folder: &Folder,
-        name: &[u8],
+        (name, here): (&[u8], &[u8]),
         staging: (&Dir, &Spot),
     ) -> io::Result<()> {
-        let was = folder.dir.metadata(name).ok();
+        let was = folder.dir.metadata(here).ok();
         // Losing a name changes its change time.
         let kept = was.filter(|was| was.nlink > 1 && was.kind == Kind::File && self.top.is_ours(folder, name, was));
-        let kept = kept.and_then(|was| folder.dir.open_read(name).ok().map(|file| (was, file)));
+        let kept = kept.and_then(|was| folder.dir.open_read(here).ok().map(|file| (was, file)));
+        let is_edited = |was: &Metadata| match here == name {
+            true => self.top.is_edited(folder, name, was),
+            false => self.top.is_edited_number(folder, (name, here), was),
+        };
         match was.filter(|_| self.keeps_edits(folder)) {
-            Some(was) if self.top.is_edited(folder, name, &was) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Some(was) if is_edited(&was) => return Err(io::ErrorKind::AlreadyExists.into()),
             Some(was) => {
                 let path = self.attributes.root.here(&folder.path);
-                exchange_with((from, from_name), (&path, folder), name, &was, staging)?
+                exchange_with((from, from_name), (&path, folder), here, &was, staging)?
             }
             // What is saved there from now on is the owner's.
-            None if self.keeps_edits(folder) => from.rename_noreplace(from_name, &folder.dir, name)?,
-            None => from.rename(from_name, &folder.dir, name)?,
+            None if self.keeps_edits(folder) => from.rename_noreplace(from_name, &folder.dir, here)?,
+            None => from.rename(from_name, &folder.dir, here)?,
         }
         match (was, kept.and_then(|(was, file)| Some((was, metadata_of(&file).ok()?)))) {
             (_, Some((was, now))) => self.top.note_changed(folder, name, &was, &now),

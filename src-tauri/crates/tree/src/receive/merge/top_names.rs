@@ -5,13 +5,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use ringway_model::OnConflict;
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_wire::RelPath;
-use ringway_wire::lane::Entry;
+use ringway_wire::lane::{Entry, EntryKind};
 
 use crate::disk::Dir;
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
@@ -19,9 +19,9 @@ use crate::receive::landings::log::LandingLog;
 use crate::receive::landings::{AllLandings, Landings};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
-use crate::receive::numbered::{NUMBER_MAX, free_number, numbered};
+use crate::receive::numbered::{NUMBER_MAX, first_free_number, is_free, numbered};
 use crate::receive::options::{Announce, BroughtBefore};
-use crate::receive::received_before::{self, Brought, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity};
+use crate::receive::received_before::{self, Brought, DESTINATION, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity};
 use crate::receive::root::Root;
 
 /// Top-level names: what this transfer gives them to, and whose they were before.
@@ -42,6 +42,10 @@ pub(in crate::receive) struct TopNames {
     announced: Mutex<HashSet<Vec<u8>>>,
     /// What the same device brought before and this transfer adds to.
     added_to: Mutex<HashMap<Vec<u8>, Arc<Brought>>>,
+    /// Files with several names that a transfer of the same device has changed, or of which it has
+    /// replaced a name: they are as received under all others, wherever those are. None where
+    /// nothing tells the destination from another folder.
+    linked: OnceLock<Option<Brought>>,
     /// What this transfer has put there, or at the top itself.
     landings: Mutex<AllLandings>,
     /// Folders below the top of the staging tree: a hash of their top-level name, and their inode.
@@ -67,6 +71,7 @@ impl TopNames {
             made: Mutex::default(),
             announced: Mutex::default(),
             added_to: Mutex::default(),
+            linked: OnceLock::new(),
             landings: Mutex::new(AllLandings::logged_in(log)),
             new_folders: Mutex::default(),
             hasher: RandomState::new(),
@@ -148,6 +153,27 @@ impl TopNames {
         }
     }
 
+    /// Remembers that a file at the top has a number because something else has its name. Beside a
+    /// file that the same device brought under its own name it is one more version.
+    pub(in crate::receive) fn note_numbered(&self, entry: &Entry<'_>, number: &[u8]) {
+        let top = entry.name.as_bytes();
+        if self.on_conflict == OnConflict::RenameTop && has_one_name(entry) && self.brought_as_named(top).is_none() {
+            self.note_made(top, number, None);
+        }
+    }
+
+    /// The number under which the same device's earlier version of a file is there, which has its
+    /// own name at the top in vain, if it is as it was received.
+    pub(in crate::receive) fn updatable_number(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        if folder.landing != Landing::Root || self.on_conflict != OnConflict::RenameTop || !has_one_name(entry) {
+            return None;
+        }
+        let brought = self.brought(entry.name.as_bytes())?;
+        let number = brought.numbered.clone()?;
+        let there = folder.dir.metadata(&number).ok()?;
+        (there.kind == Kind::File && self.is_received(&brought, folder, &number, &there)).then_some(number)
+    }
+
     /// Remembers a folder of the staging tree, which this transfer fills where nobody sees it.
     pub(in crate::receive) fn note_new_folder(&self, path: &[u8], ino: u64) {
         let mut parts = path.splitn(2, |byte| *byte == b'/');
@@ -186,15 +212,10 @@ impl TopNames {
     /// first free numbers.
     pub(in crate::receive) fn announce(&self, names: Vec<Vec<u8>>, tree: &Dir, filled: Option<Filled>) {
         let Some(announce) = &self.announce_by else { return };
-        let is_free = |name: &[u8]| match self.root.dir.metadata(name) {
-            Ok(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        };
-        let will_be = |top: &[u8]| match is_free(top) {
-            Ok(()) => Ok(top.to_vec()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => free_number(top, false, is_free),
-            Err(error) => Err(error),
+        let dir = &self.root.dir;
+        let will_be = |top: &[u8]| match is_free(dir, top) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => first_free_number(dir, top, false),
+            free => free.map(|()| top.to_vec()),
         };
         let brought = |top: Vec<u8>| {
             let name = will_be(&top).ok()?;
@@ -225,6 +246,11 @@ impl TopNames {
             if landings.get(&name).is_some() {
                 all.entry(name).or_insert_with(|| Arc::unwrap_or_clone(brought));
             }
+        }
+        if let Some(linked) = self.linked.get().and_then(Option::as_ref)
+            && landings.get(DESTINATION).is_some()
+        {
+            all.insert(DESTINATION.to_vec(), linked.clone());
         }
         for (name, brought) in &mut all {
             if let Some(landed) = landings.take(name) {
@@ -270,19 +296,36 @@ impl TopNames {
     }
 
     /// Remembers a file of the sender's as it landed where others see it; for after it was booked.
-    pub(in crate::receive) fn note_landing(&self, folder: &Folder, name: &[u8], landed: &Landed, file: impl AsFd) {
+    pub(in crate::receive) fn note_landing(
+        &self,
+        folder: &Folder,
+        entry: &Entry<'_>,
+        landed: &Landed,
+        file: impl AsFd,
+    ) {
+        let name = entry.name.as_bytes();
         match landed {
-            Landed::There => self.note_landed(folder, name, file),
+            Landed::There => self.note_landed(folder, entry, file),
+            Landed::As(number) if self.is_made_as(folder, name, number) => self.note_landed(folder, entry, file),
             Landed::As(_) | Landed::Unchanged | Landed::Kept | Landed::Own | Landed::Beside(_) => {}
         }
     }
 
+    /// Whether this transfer has given that number to the sender's file `name` at the top.
+    fn is_made_as(&self, folder: &Folder, name: &[u8], number: &[u8]) -> bool {
+        let made = self.made.lock();
+        let numbered = made.get(name).and_then(Option::as_ref).and_then(|brought| brought.numbered.as_deref());
+        folder.landing == Landing::Root && numbered == Some(number)
+    }
+
     /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by
-    /// now.
-    pub(in crate::receive) fn note_landed(&self, folder: &Folder, name: &[u8], file: impl AsFd) {
+    /// now. Its owner may have written into it.
+    fn note_landed(&self, folder: &Folder, entry: &Entry<'_>, file: impl AsFd) {
+        let name = entry.name.as_bytes();
         if !folder.is_staged()
             && let Ok(there) = metadata_of(file)
             && there.nlink > 0
+            && is_same(&folder.dir, name, &there, entry)
         {
             self.with_landings(folder, name, |landings| landings.landed(&there));
         }
@@ -317,19 +360,52 @@ impl TopNames {
         if (was.dev, was.ino) != (now.dev, now.ino) || is_written {
             return;
         }
+        let has_several = was.nlink.max(now.nlink) > 1;
+        // Of what this transfer has landed all names are known. What got a number is not to be.
+        let is_known = has_several && [was, now].into_iter().any(|there| self.landings.lock().have(there));
         self.with_landings(folder, name, |landings| {
             landings.went(was);
             landings.landed(now);
         });
-        // Other names of it, at the top or in other folders of the same device.
-        if was.nlink.max(now.nlink) > 1 {
+        if has_several {
             self.landings.lock().changed(was, now);
+            if !is_known {
+                self.with_linked(was, |landings| landings.landed(now));
+            }
         }
     }
 
     /// Remembers that something was replaced.
     pub(in crate::receive) fn note_replaced(&self, folder: &Folder, name: &[u8], was: &Metadata) {
         self.with_landings(folder, name, |landings| landings.went(was));
+        if self.is_linked(was) {
+            self.with_linked(was, |_| {});
+        }
+    }
+
+    /// What is known of files with several names.
+    fn linked(&self) -> Option<&Brought> {
+        let known = || (self.brought_before)(DESTINATION)?.found_in(&self.root.dir, DESTINATION);
+        let new = || Identity::of(&self.root.dir, DESTINATION).map(Brought::new);
+        self.linked.get_or_init(|| known().or_else(new)).as_ref()
+    }
+
+    /// Whether something is as received because a file is, of which it is another name.
+    fn is_linked(&self, there: &Metadata) -> bool {
+        there.dev == self.root.dev
+            && (self.landings.lock().get(DESTINATION).is_some_and(|landings| landings.has(there))
+                || self.linked().is_some_and(|linked| linked.is_as_received(None, there, || None)))
+    }
+
+    /// Works on what is known of files with several names, after one of them is not any more as it
+    /// `was`.
+    fn with_linked(&self, was: &Metadata, work: impl FnOnce(&mut Landings)) {
+        if let Some(linked) = self.linked().filter(|_| was.dev == self.root.dev) {
+            self.landings.lock().with(DESTINATION, Some((linked.identity, true)), |landings| {
+                landings.went(was);
+                work(landings);
+            });
+        }
     }
 
     /// Whether something is as it was received, `before` this transfer or in it.
@@ -342,6 +418,7 @@ impl TopNames {
     ) -> bool {
         before.is_as_received(folder.ino, there, || received_before::born_at(&folder.dir, name))
             || self.has_landed(folder, name, there)
+            || self.is_linked(there)
     }
 
     /// The same, where it is not known yet whether the device brought anything there. Cheap where
@@ -361,6 +438,18 @@ impl TopNames {
             Some(before) => self.is_received(&before, folder, name, there),
             None => self.has_landed(folder, name, there),
         }
+    }
+
+    /// Whether what is there under a number must stay: it is not, or not any more, what the same
+    /// device's file `name` became.
+    pub(in crate::receive) fn is_edited_number(
+        &self,
+        folder: &Folder,
+        (name, number): (&[u8], &[u8]),
+        there: &Metadata,
+    ) -> bool {
+        let is_it = |brought: &Brought| brought.numbered.as_deref() == Some(number);
+        !self.brought(name).filter(is_it).is_some_and(|brought| self.is_received(&brought, folder, number, there))
     }
 
     /// Whether an existing file or link must stay because the receiver may have changed it since it
@@ -409,4 +498,9 @@ impl TopNames {
         }
         None
     }
+}
+
+/// A file of which the sender says no other name.
+fn has_one_name(entry: &Entry<'_>) -> bool {
+    matches!(entry.kind, EntryKind::File { link_id: None, .. })
 }

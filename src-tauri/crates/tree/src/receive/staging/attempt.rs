@@ -66,12 +66,13 @@ impl Staging {
             let path = options.destination.clone();
             move |source| Fault::path(path, operation, source)
         };
-        let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
+        let attempt = root.recall.as_ref().map_or(options.attempt, |recall| options.attempt.of_store(&recall.key));
+        let (stable, transfer) = (attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
         let names = (&*named(&stable), &*named(&transfer));
-        let claimed =
-            staging::claim(root.recalling(), names, &about, options.open.attempts).map_err(at(Operation::Create))?;
+        let claimed = staging::claim(root.recalling(), names, &about, options.open.attempts)
+            .map_err(|(operation, source)| at(operation)(source))?;
         // What it is to go on with is held by now, however old it is.
         staging::remove_stale(&root.dir, root.recall.as_deref());
         let is_found_again = claimed.name == named(&stable);
@@ -115,14 +116,14 @@ impl Staging {
 
     fn open_tree(staging: &Dir, masked: bool) -> Result<(Dir, u32, Manner, Inheritance), (Operation, io::Error)> {
         let during = |operation| move |error| (operation, error);
-        let tree = staging::open_made(staging, TREE, masked).map_err(during(Operation::Create))?;
+        let tree = staging::open_made(staging, TREE, masked).map_err(during(Operation::Open))?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS).map_err(during(Operation::Create))?);
         let files_masked = staging.metadata(b"probe").map(|there| PERMISSION_BITS & !there.mode);
         let files_masked = files_masked.map_err(during(Operation::Open))?;
         staging.unlink(b"probe").map_err(during(Operation::Remove))?;
-        let manner = Manner::of(staging, b"probe").map_err(during(Operation::Create))?;
+        let manner = Manner::of(staging, b"probe")?;
         let inherits = metadata_of(&tree).and_then(|there| Inheritance::of(&tree, &there));
         Ok((tree, files_masked, manner, inherits.map_err(during(Operation::Metadata))?))
     }
@@ -143,10 +144,9 @@ impl Staging {
     /// What an error of the staging folder itself means.
     pub(in crate::receive) fn make_parts(&self) -> Result<(Dir, Vec<u8>), LaneError> {
         let name = format!("parts-{}", self.lanes.fetch_add(1, Ordering::Relaxed)).into_bytes();
-        let made = self.dir.make_dir(&name, FILLING_FOLDER_MODE);
-        let parts = made
-            .and_then(|()| open_made(&self.dir, &name, self.folders_masked))
-            .map_err(|error| self.staging_error(error))?;
+        let failed = |operation| move |error| self.staging_error(operation, error);
+        self.dir.make_dir(&name, FILLING_FOLDER_MODE).map_err(failed(Operation::Create))?;
+        let parts = open_made(&self.dir, &name, self.folders_masked).map_err(failed(Operation::Open))?;
         Ok((parts, name))
     }
 
@@ -190,10 +190,10 @@ impl Staging {
     }
 
     /// What an error of the staging folder itself means.
-    fn staging_error(&self, error: io::Error) -> LaneError {
-        match self.or_gone(Operation::Create)(error) {
+    fn staging_error(&self, operation: Operation, error: io::Error) -> LaneError {
+        match self.or_gone(operation)(error) {
             Trouble::Fatal(error) => error,
-            Trouble::Entry(error) => LaneError::Staging(error.into()),
+            Trouble::Entry(error) => LaneError::Staging { operation, source: error.into() },
         }
     }
 

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 
 use ringway_sys::attributes::{Kind, Metadata};
+use ringway_sys::writers;
 use ringway_wire::RelPath;
 use ringway_wire::resume::LANE_PREFIX;
 use rustix::io::Errno;
@@ -126,7 +127,7 @@ impl Exchange {
         };
         let Some(from) = parts.or(folder.as_ref()) else { return Ok(()) };
         match from.metadata(part) {
-            Ok(there) if self.is_owners(&there) => {}
+            Ok(there) if self.is_owners(&there) || has_writers(from, part, &there) => {}
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
@@ -142,6 +143,12 @@ impl Exchange {
         // Where the folder takes no names, the destination may.
         named(folder).or_else(|error| named(root).map_err(|_| error))
     }
+}
+
+/// Whether a program may go on writing into what is there, which it opened under another name or
+/// before an exchange.
+pub(in crate::receive) fn has_writers(dir: &Dir, name: &[u8], there: &Metadata) -> bool {
+    there.kind == Kind::File && dir.open_read(name).is_ok_and(writers::has_writers)
 }
 
 fn is_gone(error: &io::Error) -> bool {

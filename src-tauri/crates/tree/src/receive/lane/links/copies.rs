@@ -99,7 +99,7 @@ impl Worker<'_> {
             })
             .inspect_err(|_| spot.discard(folder, name))?;
         self.note_link(folder, landed.name().unwrap_or(name), &landed);
-        incoming.policy.top.note_landing(folder, name, &landed, &file);
+        incoming.policy.top.note_landing(folder, &entry, &landed, &file);
         dressed.map_err(during(Operation::Metadata))?;
         Ok(Linked::Done)
     }
