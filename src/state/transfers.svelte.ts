@@ -45,7 +45,7 @@ export class Transfer {
    * Its course; replaced whole, more seldom than the figures. Once it has ended, that is the one of
    * the history.
    */
-  course = $state.raw<Course>({ points: NO_POINTS, average: 0, stretches: [], shares: [], retries: [] });
+  course = $state.raw<Course>({ points: NO_POINTS, average: 0, stretches: [], shares: [], retries: [], outages: [] });
   #drawnMs = -GRAPH_EVERY_MS;
   #figuresMs = -FIGURES_EVERY_MS;
   /** It reads back, or is paused while it does. */
@@ -109,7 +109,7 @@ export class Transfer {
     const ranMs = Math.round(progress.seconds * 1000);
     this.#rates.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done, progress.limited_by === "limit");
     this.#limits.add(ranMs, progress.limited_by);
-    this.#retries.add(progress.seconds, progress.reconnected);
+    this.#retries.add(progress.seconds, progress.reconnected, progress.stage === "reconnecting");
   }
 
   #look(progress: Progress, before?: { bytes: number; entries: number }): void {
@@ -131,6 +131,7 @@ export class Transfer {
         stretches: this.#limits.stretches(),
         shares: this.#limits.shares(),
         retries: this.#retries.seconds(),
+        outages: this.#retries.outages(),
       };
     }
   }
@@ -139,6 +140,12 @@ export class Transfer {
 /** Whether something of it failed, so that a person should look at it. */
 export function hasFailed({ status: { state } }: { status: TransferStatus }): boolean {
   return state === "failed" || state === "done_with_failures";
+}
+
+/** Whether both moved the same between the same two devices, or into the same folder. */
+function isSame(one: Transfer, other: Transfer): boolean {
+  const key = ({ direction, title, more, place, target, progress }: Transfer) => [direction, title, more, place, progress.peer_id ?? target].join("\0");
+  return key(one) === key(other);
 }
 
 /** What has ended, the latest first. */
@@ -166,6 +173,13 @@ export class Transfers {
 
   find(id: string): Transfer | undefined {
     return this.list.find((transfer) => transfer.id === id);
+  }
+
+  /** Whether it failed, and the same arrived completely afterwards. */
+  isResolved(transfer: Transfer): boolean {
+    if (!hasFailed(transfer)) return false;
+    const later = this.list.slice(0, Math.max(0, this.list.indexOf(transfer)));
+    return later.some((other) => other.status.state === "done" && isSame(other, transfer));
   }
 
   /** Lists a transfer, once, and follows it until it has ended. */
