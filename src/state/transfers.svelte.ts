@@ -9,12 +9,6 @@ import { GRAPH_EVERY_MS, NO_POINTS, RateHistory } from "./rate";
 import { Together } from "./together.svelte";
 
 /**
- * Between two changes of the figures, a little less than the time of two snapshots: nobody reads
- * more of them, and each change costs the processor that the transfer wants.
- */
-const FIGURES_EVERY_MS = 190;
-
-/**
  * Cards of transfers that have ended: the latest. What ended before is a line of the history, which
  * opens into the same. Fewer than the service keeps.
  */
@@ -47,7 +41,6 @@ export class Transfer {
    */
   course = $state.raw<Course>({ points: NO_POINTS, average: 0, stretches: [], shares: [], retries: [], outages: [] });
   #drawnMs = -GRAPH_EVERY_MS;
-  #figuresMs = -FIGURES_EVERY_MS;
   /** It reads back, or is paused while it does. */
   #readsBack = false;
   /** What was counted before reading back began to count anew. */
@@ -85,24 +78,13 @@ export class Transfer {
     return this.status.actions.includes(action);
   }
 
-  /** Takes in what has changed; false where that is not shown yet. */
-  apply(update: Update): boolean {
-    if (update.is !== "ended" && this.#isTooSoon(update)) {
-      this.#count(update.progress);
-      return false;
-    }
+  /** Takes in what has changed. */
+  apply(update: Update): void {
     this.#look(update.progress);
     this.status = update.status;
-    if (update.is !== "ended") return true;
+    if (update.is !== "ended") return;
     this.course = course(update.series);
     this.report = update.report;
-    return true;
-  }
-
-  /** The figures have just changed, and it does the same as then. */
-  #isTooSoon({ progress, status }: Update): boolean {
-    const sinceMs = Math.round(progress.seconds * 1000) - this.#figuresMs;
-    return sinceMs > 0 && sinceMs < FIGURES_EVERY_MS && progress.stage === this.progress.stage && status.state === this.status.state;
   }
 
   #count(progress: Progress): void {
@@ -121,7 +103,6 @@ export class Transfer {
     this.#readsBack = readsBack;
     this.#count(progress);
     const ranMs = Math.round(progress.seconds * 1000);
-    this.#figuresMs = ranMs;
     this.progress = progress;
     if (progress.stage !== "ended" && ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = ranMs;
@@ -192,7 +173,7 @@ export class Transfers {
     if (!moving.report) {
       this.together.begin(transfer);
       void this.#ipc.watch(transfer.id, (update) => {
-        if (!transfer.apply(update)) return;
+        transfer.apply(update);
         this.together.follow(transfer);
         this.onUpdate(transfer);
         if (transfer.report) {

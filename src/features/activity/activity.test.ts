@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, test } from "vitest";
-import type { Progress, Report } from "../../ipc";
+import type { Report } from "../../ipc";
 import { t } from "../../messages";
 import { chosen, failed, labWs, moving, progress, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
@@ -61,20 +61,6 @@ describe("activity", () => {
     shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), report: { ...report, limited_by: "network" } });
     await user.click(await screen.findByText(t("state.cancelled")));
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
-  });
-
-  test("figures change at most five times a second, and at once with what it does", async () => {
-    const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
-    await show("activity");
-    const told = (seconds: number, change: Partial<Progress>) => shell.update("t1", { is: "moved", progress: progress({ seconds, ...change }) });
-    const shown = () => shell.app.transfers.list[0]!.progress.bytes_per_s;
-    told(10, { bytes_per_s: 1 });
-    told(10.1, { bytes_per_s: 2 });
-    expect(shown()).toBe(1);
-    told(10.2, { bytes_per_s: 3 });
-    expect(shown()).toBe(3);
-    told(10.25, { bytes_per_s: 4, stage: "verifying" });
-    expect(shown()).toBe(4);
   });
 
   test("what it was at a moment is read from the graph with the arrow keys", async () => {
