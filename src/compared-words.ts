@@ -13,6 +13,7 @@ export function comparedWords(compared: Comparison): string {
     compared.unreadable > 0 && t("comparison.unreadable", { n: compared.unreadable }),
   ].filter((part) => part !== false);
   if (compared.new > 0 || parts.length === 0) parts.unshift(t("comparison.new", { n: compared.new }));
+  if (compared.state === "done" && !compared.at_least && compared.new > 0 && parts.length === 1) return t("inbox.allNew", { n: compared.new });
   const counts = parts.join(", ");
   if (compared.state === "comparing") return t("comparison.soFar", { counts });
   return compared.at_least ? t("comparison.atLeast", { counts }) : counts;

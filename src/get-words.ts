@@ -18,9 +18,13 @@ export function isGot({ direction, target }: Started): boolean {
   return direction === "sending" && target === null;
 }
 
-/** The share that it was got from, and the path in that; empty where it was not got. */
+/**
+ * The share that it was got from, and the folder in that; empty where it was not got, and where it
+ * is the share itself.
+ */
 export function placeOf(started: Started & { in_share: PathText | null }): string {
-  return isGot(started) ? (started.in_share?.path ?? "") : "";
+  const path = isGot(started) ? (started.in_share?.path ?? "") : "";
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 /** Whether this device tries again after an interruption: the one that has started it does. */

@@ -63,7 +63,7 @@ describe("German", () => {
   });
 
   test("plurals", () => {
-    expect([0, 1, 2, 1200].map((n) => t("moved.files", { n }))).toEqual(["0 Dateien", "1 Datei", "2 Dateien", "1.200 Dateien"]);
+    expect([0, 1, 2, 1200].map((n) => t("send.nFiles", { n }))).toEqual(["0 Dateien", "1 Datei", "2 Dateien", "1.200 Dateien"]);
     expect([1, 3].map((n) => t("window.offersWait", { n }))).toEqual(["1 Angebot wartet", "3 Angebote warten"]);
     expect([1, 2].map((n) => t("end.reconnected", { n }))).toEqual([
       "Die Verbindung wurde einmal unterbrochen.",
@@ -107,7 +107,7 @@ describe("German", () => {
   test("how a transfer ended, and what limited it", () => {
     const report = earlier();
     expect(endWords({ ...report, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
-      what: "An nas gesendet: 3 Dateien, 1 Ordner, 6,0\u00a0MB in 2,0\u00a0s.",
+      what: "An nas gesendet: 4 Elemente, 6,0\u00a0MB in 2,0\u00a0s.",
       next: "nas hat den Empfang bestätigt. 1,5\u00a0MB wurden aus den ersetzten Dateien übernommen.",
     });
     expect(t("activity.limitedBy", { what: limitWords("encrypting", "nas", "receiving") })).toBe("Begrenzt durch: Prozessor auf nas (Verschlüsseln)");

@@ -29,11 +29,11 @@ test("what was in the files that were replaced is told by its bytes", () => {
 test("what was sent is told from what was there and what was skipped", () => {
   const sent = { files: 3, bytes: 50_000_000, copy: null };
   const said = (change: Partial<Report>) => endWords(report({ ...sent, ...change }), "lab-ws", "sending");
-  expect(said({ unchanged: 3 }).what).toContain("3 files, 50.0\u00a0MB (all already there) in 1.0\u00a0s");
+  expect(said({ unchanged: 3 }).what).toContain("3 items, 50.0\u00a0MB (all already there) in 1.0\u00a0s");
   // Links are among them.
   expect(said({ unchanged: 3 }).next).toContain("3 items already existed.");
-  expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0\u00a0MB (20.0\u00a0MB transferred) in 1.0\u00a0s");
-  expect(said({ moved: 50_000_000 }).what).toContain("3 files, 50.0\u00a0MB in 1.0\u00a0s");
+  expect(said({ moved: 20_000_000 }).what).toContain("3 items, 50.0\u00a0MB (20.0\u00a0MB transferred) in 1.0\u00a0s");
+  expect(said({ moved: 50_000_000 }).what).toContain("3 items, 50.0\u00a0MB in 1.0\u00a0s");
   expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0\u00a0MB offered).");
 });
 
@@ -57,7 +57,7 @@ describe("copies in words", () => {
 
   test("what the destination could not keep is told", () => {
     const { what, next } = endWords(report({ files: 3, unchanged: 1, copy: { ...copied, specials: 2, attributes_lost: 3, owners_lost: 1 } }), "/mnt/stick", "copying");
-    expect(what).toBe("Copied: 3 files, 2 special files, 0\u00a0B in 1.0\u00a0s.");
+    expect(what).toBe("Copied: 5 items, 0\u00a0B in 1.0\u00a0s.");
     expect(next).toBe("1 item was left unchanged. 3 items lost access lists or attributes, which vfat does not support. 1 item now belongs to you. Only root can keep another owner.");
   });
 
@@ -126,7 +126,7 @@ describe("copies in words", () => {
 
   test("what was copied before the end is told", () => {
     const cut = report({ outcome: "failed", error: { code: "cancelled", by: "here" }, files: 2, bytes: 5000, moved: 5000 });
-    expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2 files, 5.0\u00a0kB in 1.0\u00a0s.");
+    expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2 items, 5.0\u00a0kB in 1.0\u00a0s.");
   });
 
   test("a destination that went away says what to do", () => {

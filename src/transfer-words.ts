@@ -75,12 +75,8 @@ const LIMITS = {
 } as const satisfies Record<Exclude<Bottleneck, "network" | "stalled">, { at: "sender" | "receiver"; here: Key; there: Key }>;
 
 function whatMoved(report: Report): string {
-  const things = [t("moved.files", { n: report.files })];
-  if (report.folders > 0) things.push(t("moved.folders", { n: report.folders }));
-  if (report.links > 0) things.push(t("moved.links", { n: report.links }));
-  const specials = report.copy?.specials ?? 0;
-  if (specials > 0) things.push(t("moved.specials", { n: specials }));
-  const told = { things: things.join(", "), size: bytes(report.bytes), time: duration(report.seconds * 1000) };
+  const n = report.files + report.folders + report.links + (report.copy?.specials ?? 0);
+  const told = { items: t("moved.items", { n }), size: bytes(report.bytes), time: duration(report.seconds * 1000) };
   if (report.moved === report.bytes) return t("moved.all", told);
   return report.moved === 0 ? t("moved.none", told) : t("moved.part", { ...told, moved: bytes(report.moved) });
 }
@@ -92,7 +88,7 @@ function whatMoved(report: Report): string {
 function provenWords({ seconds, files }: Proven, all: number, peer: string, sending: boolean): string {
   const kept = Math.max(0, all - files);
   if (files === 0 && kept > 0) return t("end.verifiedNone", { n: kept });
-  const told = { time: duration(seconds * 1000), n: files };
+  const told = { time: duration(seconds * 1000) };
   const verified = sending ? t("end.verifiedThere", { ...told, peer }) : t("end.verifiedHere", told);
   return kept > 0 ? `${verified} ${t("end.notVerified", { n: kept })}` : verified;
 }
@@ -206,7 +202,7 @@ function unknownFailure(_: never): string {
 /** What could not be kept of what was copied, and how sure it is. */
 function copyNotes({ verified, attributes_lost, owners_lost, filesystem }: CopyReport): string[] {
   const notes: string[] = [];
-  if (verified > 0) notes.push(t("copied.verified", { n: verified }));
+  if (verified > 0) notes.push(t("copied.verified"));
   if (attributes_lost > 0) notes.push(t("copied.attributesLost", { n: attributes_lost, filesystem }));
   if (owners_lost > 0) notes.push(t("copied.ownersLost", { n: owners_lost }));
   return notes;

@@ -158,7 +158,7 @@ const SUITES = [
     setUp: () => {
       needGroup("window", "driving the window");
       wantGroup("wayland", "the window under Wayland");
-      wantGroup("everyday", "a file manager, a panel and a notification server");
+      wantGroup("everyday", "a file manager, a panel, a notification server and a portal");
       needGroup("transfer", "comparing trees");
       buildTools();
       buildWindow(BUILDS);

@@ -285,8 +285,8 @@ export type Chosen = {
 
 /**  How much there is of something. */
 export type ChosenSize = {
-	/**  Files and symbolic links. */
-	files: number,
+	/**  Files, links and folders, as an offer counts them. */
+	items: number,
 	/**  Bytes of the files' contents. */
 	bytes: number,
 	/**  Files, links and folders that are left out; a folder counts as one. */

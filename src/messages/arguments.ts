@@ -45,8 +45,8 @@ export interface Arguments {
   "send.nFiles": { n: number };
   "send.nItems": { n: number };
   "send.atLeast": { what: string };
-  "send.folder": { files: string };
-  "send.folderCounting": { files: string };
+  "send.folder": { items: string };
+  "send.folderCounting": { items: string };
   "send.mergedTwice": { name: string };
   "send.mergedWithin": { folder: string; name: string };
   "send.mergedMany": { n: number };
@@ -79,6 +79,7 @@ export interface Arguments {
   "inbox.offerFrom": { from: string };
   "inbox.inAll": { n: number; size: string };
   "inbox.soFar": { n: number; size: string };
+  "inbox.allNew": { n: number };
   "inbox.differs.edited": { what: string };
   "inbox.differs.versions": { here: string; offered: string; what: string };
   "inbox.into": { folder: string };
@@ -134,6 +135,7 @@ export interface Arguments {
   "activity.copiedTo": { peer: string };
   "activity.gotFrom": { peer: string; place: string };
   "activity.servedTo": { peer: string; place: string };
+  "activity.sharedFolder": { place: string };
   "activity.from": { peer: string };
   "activity.titleMore": { n: number; title: string };
   "activity.alreadyThere": { moved: string; present: string };
@@ -154,13 +156,10 @@ export interface Arguments {
   "settings.limitBad": { least: string };
   "settings.kernelWithAes": { kernel: string };
   "settings.kernelWithoutAes": { kernel: string };
-  "moved.files": { n: number };
-  "moved.folders": { n: number };
-  "moved.links": { n: number };
-  "moved.specials": { n: number };
-  "moved.all": { size: string; things: string; time: string };
-  "moved.part": { moved: string; size: string; things: string; time: string };
-  "moved.none": { size: string; things: string; time: string };
+  "moved.all": { items: string; size: string; time: string };
+  "moved.items": { n: number };
+  "moved.part": { items: string; moved: string; size: string; time: string };
+  "moved.none": { items: string; size: string; time: string };
   "end.sent": { moved: string; peer: string };
   "end.received": { moved: string };
   "end.confirmed": { peer: string };
@@ -169,8 +168,8 @@ export interface Arguments {
   "end.listedFirst": { n: number };
   "end.verifiedNone": { n: number };
   "end.notVerified": { n: number };
-  "end.verifiedThere": { n: number; peer: string; time: string };
-  "end.verifiedHere": { n: number; time: string };
+  "end.verifiedThere": { peer: string; time: string };
+  "end.verifiedHere": { time: string };
   "end.edited.here": { n: number };
   "end.edited.there": { n: number; peer: string };
   "end.unchanged": { n: number };
@@ -185,7 +184,6 @@ export interface Arguments {
   "copied.partial": { moved: string; n: number };
   "copied.nothingNeeded": { unchanged: string };
   "copied.unchanged": { n: number };
-  "copied.verified": { n: number };
   "copied.attributesLost": { filesystem: string; n: number };
   "copied.ownersLost": { n: number };
   "copied.shared": { filesystem: string; size: string };

@@ -1,4 +1,5 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
+import { tick } from "svelte";
 import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, Note, PairedDevice } from "../ipc";
 import { t } from "../messages";
 import { endWords, titleWords } from "../transfer-words";
@@ -79,6 +80,7 @@ export class AppState {
     this.waiting = new WaitingTransfers(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
     this.outbox.onWaits = ({ title, target }) => this.toasts.show(() => t("send.waits", { what: title.path, name: target }));
+    this.outbox.onAsksCode = () => (this.view = "send");
     this.note = new NoteDraft(ipc);
     this.note.onSent = (name) => this.toasts.show(() => t("note.sent", { name }));
     this.notes = new Notes(ipc);
@@ -130,10 +132,10 @@ export class AppState {
     await this.#ipc.startService();
   }
 
-  /** Sends once more what a transfer has sent, where it is seen whether that works. */
+  /** Sends once more what a transfer has sent. */
   async sendAgain(id: string): Promise<Fault | null> {
     const fault = await this.outbox.again(id);
-    if (!fault) this.view = "send";
+    if (!fault && this.outbox.attempt) await handTo(this.outbox.attempt);
     return fault;
   }
 
@@ -141,8 +143,10 @@ export class AppState {
   async getAgain(id: string): Promise<Fault | null> {
     const answer = await this.#ipc.call({ getAgain: { id } });
     if (answer.status === "error") return answer.error;
-    const { title, more, peer } = this.transfers.add(answer.data);
+    const transfer = this.transfers.add(answer.data);
+    const { title, more, peer } = transfer;
     this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer });
+    await handTo(transfer);
     return null;
   }
 
@@ -436,6 +440,12 @@ export class AppState {
   #hasWaited({ direction, title, target }: Moving): boolean {
     return direction === "sending" && this.waiting.list.some((waiting) => waiting.title.path === title.path && waiting.target === target);
   }
+}
+
+/** The keyboard goes to what has begun once more, where the view lists it. */
+async function handTo({ id }: Transfer): Promise<void> {
+  await tick();
+  document.querySelector<HTMLElement>(`[data-transfer="${id}"]`)?.focus();
 }
 
 /** Whether another device gets it from here. */

@@ -15,21 +15,44 @@ export interface Course {
   shares: LimitShare[];
   /** When it went on after a lost connection, in seconds since it began. */
   retries: number[];
+  outages: Outage[];
 }
 
-/** When a transfer went on after a lost connection, by how often it had by then. */
+/** Time without a connection, in seconds since the transfer began. */
+export interface Outage {
+  from: number;
+  to: number;
+}
+
+/**
+ * When a transfer had no connection and when it went on, by how often it had by then. Nothing is
+ * told between what came last and that, so an outage begins with what came last.
+ */
 export class RetryHistory {
   #known = 0;
   #seconds: number[] = [];
+  #outages: Outage[] = [];
+  #last = 0;
+  /** When the outage began that is not over. */
+  #since: number | null = null;
 
-  add(seconds: number, reconnected: number): void {
+  /** `isLost`: it has no connection. */
+  add(seconds: number, reconnected: number, isLost = false): void {
+    const from = this.#since ?? this.#last;
+    if (reconnected > this.#known && this.#outages.length < RETRIES_MAX) this.#outages = [...this.#outages, { from, to: seconds }];
     for (; this.#known < reconnected; this.#known += 1) {
       if (this.#seconds.length < RETRIES_MAX) this.#seconds = [...this.#seconds, seconds];
     }
+    this.#since = isLost ? from : null;
+    this.#last = seconds;
   }
 
   seconds(): number[] {
     return this.#seconds;
+  }
+
+  outages(): Outage[] {
+    return this.#since === null ? this.#outages : [...this.#outages, { from: this.#since, to: this.#last }];
   }
 }
 
@@ -45,5 +68,5 @@ export function course(series: SeriesPoint[]): Course {
     retries.add(seconds, reconnected);
   }
   const points = rates.points();
-  return { points, average: rates.average, stretches: limits.stretches(), shares: limits.shares(), retries: retries.seconds() };
+  return { points, average: rates.average, stretches: limits.stretches(), shares: limits.shares(), retries: retries.seconds(), outages: retries.outages() };
 }

@@ -61,6 +61,8 @@ export class Outbox {
   draft = $state({ address: "", code: "", retry: "" });
   /** Called when something waits until another transfer to the same device has ended. */
   onWaits: (waiting: Waiting) => void = () => {};
+  /** What is sent again needs a code, which is typed where things are sent. */
+  onAsksCode: () => void = () => {};
   attempt = $state.raw<Transfer | null>(null);
   fault = $state.raw<Fault | null>(null);
   /** What the device is called that has asked for a code: it stays while codes are tried. */
@@ -73,6 +75,8 @@ export class Outbox {
   #sentWith: SendOptions = PLAIN;
   /** What the last attempt offers, or was to offer: something else may have been chosen since. */
   #offered = $state.raw<Offered | null>(null);
+  /** The choice that was sent again last. */
+  #again: number | null = null;
   /**
    * Whether what is chosen is being offered already; what is dragged over the window, or was chosen
    * since, need not wait for that.
@@ -302,13 +306,14 @@ export class Outbox {
     const { chosen: again, target, label, verify, leave_out: leaveOut, in_share: inShare } = answer.data;
     const chosen = { ...again, leave_out: leaveOut };
     this.options = { ...this.options, verify };
+    this.#again = chosen.id;
     // What is in the list is for later.
-    if (this.chosen) void this.send({ target, label, inShare }, null, chosen);
-    else {
-      this.take(chosen);
-      void this.send({ target, label, inShare }, null);
-    }
-    return null;
+    await this.send({ target, label, inShare }, null, chosen);
+    const { fault } = this;
+    if (!fault || asksForCode(fault)) return null;
+    this.#offered = null;
+    this.#forgetAim();
+    return fault;
   }
 
   /** What the last attempt offered once more, to whom it was offered, with a code. */
@@ -388,7 +393,9 @@ export class Outbox {
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
     const { report } = transfer;
-    if (report?.outcome === "failed" && transfer.progress.entries_done === 0 && !wasHeard(report.error)) {
+    // What was sent again is told where that was asked for, unless a code is needed.
+    const isToldHere = (error: Fault) => !this.#isAgain || asksForCode(error);
+    if (report?.outcome === "failed" && transfer.progress.entries_done === 0 && !wasHeard(report.error) && isToldHere(report.error)) {
       this.attempt = null;
       if (report.error.code === "wrong_code") this.wrongTries += 1;
       this.#fail(report.error.code === "cancelled" ? null : report.error);
@@ -408,8 +415,13 @@ export class Outbox {
     }
   }
 
+  get #isAgain(): boolean {
+    return this.#offered !== null && this.#offered.chosen.id === this.#again;
+  }
+
   #fail(fault: Fault | null): void {
     this.fault = fault;
+    if (this.asksCode && this.#isAgain) this.onAsksCode();
     if (!fault) this.meeting = null;
     else if (asksForCode(fault)) this.meeting ??= fault.code === "pairing_needed" ? fault.peer_name : (this.aim?.label ?? null);
   }

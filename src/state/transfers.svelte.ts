@@ -9,12 +9,6 @@ import { GRAPH_EVERY_MS, NO_POINTS, RateHistory } from "./rate";
 import { Together } from "./together.svelte";
 
 /**
- * Between two changes of the figures, a little less than the time of two snapshots: nobody reads
- * more of them, and each change costs the processor that the transfer wants.
- */
-const FIGURES_EVERY_MS = 190;
-
-/**
  * Cards of transfers that have ended: the latest. What ended before is a line of the history, which
  * opens into the same. Fewer than the service keeps.
  */
@@ -45,9 +39,8 @@ export class Transfer {
    * Its course; replaced whole, more seldom than the figures. Once it has ended, that is the one of
    * the history.
    */
-  course = $state.raw<Course>({ points: NO_POINTS, average: 0, stretches: [], shares: [], retries: [] });
+  course = $state.raw<Course>({ points: NO_POINTS, average: 0, stretches: [], shares: [], retries: [], outages: [] });
   #drawnMs = -GRAPH_EVERY_MS;
-  #figuresMs = -FIGURES_EVERY_MS;
   /** It reads back, or is paused while it does. */
   #readsBack = false;
   /** What was counted before reading back began to count anew. */
@@ -85,31 +78,20 @@ export class Transfer {
     return this.status.actions.includes(action);
   }
 
-  /** Takes in what has changed; false where that is not shown yet. */
-  apply(update: Update): boolean {
-    if (update.is !== "ended" && this.#isTooSoon(update)) {
-      this.#count(update.progress);
-      return false;
-    }
+  /** Takes in what has changed. */
+  apply(update: Update): void {
     this.#look(update.progress);
     this.status = update.status;
-    if (update.is !== "ended") return true;
+    if (update.is !== "ended") return;
     this.course = course(update.series);
     this.report = update.report;
-    return true;
-  }
-
-  /** The figures have just changed, and it does the same as then. */
-  #isTooSoon({ progress, status }: Update): boolean {
-    const sinceMs = Math.round(progress.seconds * 1000) - this.#figuresMs;
-    return sinceMs > 0 && sinceMs < FIGURES_EVERY_MS && progress.stage === this.progress.stage && status.state === this.status.state;
   }
 
   #count(progress: Progress): void {
     const ranMs = Math.round(progress.seconds * 1000);
     this.#rates.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done, progress.limited_by === "limit");
     this.#limits.add(ranMs, progress.limited_by);
-    this.#retries.add(progress.seconds, progress.reconnected);
+    this.#retries.add(progress.seconds, progress.reconnected, progress.stage === "reconnecting");
   }
 
   #look(progress: Progress, before?: { bytes: number; entries: number }): void {
@@ -121,7 +103,6 @@ export class Transfer {
     this.#readsBack = readsBack;
     this.#count(progress);
     const ranMs = Math.round(progress.seconds * 1000);
-    this.#figuresMs = ranMs;
     this.progress = progress;
     if (progress.stage !== "ended" && ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = ranMs;
@@ -131,6 +112,7 @@ export class Transfer {
         stretches: this.#limits.stretches(),
         shares: this.#limits.shares(),
         retries: this.#retries.seconds(),
+        outages: this.#retries.outages(),
       };
     }
   }
@@ -139,6 +121,12 @@ export class Transfer {
 /** Whether something of it failed, so that a person should look at it. */
 export function hasFailed({ status: { state } }: { status: TransferStatus }): boolean {
   return state === "failed" || state === "done_with_failures";
+}
+
+/** Whether both moved the same between the same two devices, or into the same folder. */
+function isSame(one: Transfer, other: Transfer): boolean {
+  const key = ({ direction, title, more, place, target, progress }: Transfer) => [direction, title, more, place, progress.peer_id ?? target].join("\0");
+  return key(one) === key(other);
 }
 
 /** What has ended, the latest first. */
@@ -168,6 +156,13 @@ export class Transfers {
     return this.list.find((transfer) => transfer.id === id);
   }
 
+  /** Whether it failed, and the same arrived completely afterwards. */
+  isResolved(transfer: Transfer): boolean {
+    if (!hasFailed(transfer)) return false;
+    const later = this.list.slice(0, Math.max(0, this.list.indexOf(transfer)));
+    return later.some((other) => other.status.state === "done" && isSame(other, transfer));
+  }
+
   /** Lists a transfer, once, and follows it until it has ended. */
   add(moving: Moving): Transfer {
     const known = this.find(moving.id);
@@ -178,7 +173,7 @@ export class Transfers {
     if (!moving.report) {
       this.together.begin(transfer);
       void this.#ipc.watch(transfer.id, (update) => {
-        if (!transfer.apply(update)) return;
+        transfer.apply(update);
         this.together.follow(transfer);
         this.onUpdate(transfer);
         if (transfer.report) {

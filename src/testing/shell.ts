@@ -213,11 +213,11 @@ export function earlier({ title = "survey", report: ended, ...change }: EarlierC
 }
 
 export function source(change: Partial<ChosenSource> = {}): ChosenSource {
-  return { item: 1, name: "dataset-v3", kind: "folder", size: { files: 40, bytes: 4_000_000, excluded: 0, state: "exact" }, same_name: false, ...change };
+  return { item: 1, name: "dataset-v3", kind: "folder", size: { items: 40, bytes: 4_000_000, excluded: 0, state: "exact" }, same_name: false, ...change };
 }
 
 export function selection(change: Partial<Chosen> = {}): Chosen {
-  return { id: 7, items: [source()], more: 0, total: { files: 40, bytes: 4_000_000, excluded: 0, state: "exact" }, leave_out: "", merged: [], more_merged: 0, ...change };
+  return { id: 7, items: [source()], more: 0, total: { items: 40, bytes: 4_000_000, excluded: 0, state: "exact" }, leave_out: "", merged: [], more_merged: 0, ...change };
 }
 
 export const chosen = selection();

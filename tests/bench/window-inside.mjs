@@ -157,7 +157,7 @@ const receiving = await frames(async () => {
 });
 await page.wait(line("one.bin", "Received"));
 
-// What a window costs that follows a transfer, its graph open, ten times a second.
+// What a window costs that follows a transfer, its graph open, five times a second.
 const long = made("long.bin", MOVING.bytes_per_s * 2 * MOVING.seconds);
 const held = far.start(["send", long, near.target, "--json", "--limit", `${MOVING.bytes_per_s / 1e6}M`], { described: false });
 await page.wait(button("Accept"));

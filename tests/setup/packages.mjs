@@ -50,15 +50,15 @@ export const GROUPS = {
     "adwaita-icon-theme",
   ],
   /**
-   * A Wayland compositor without a screen, and a tool that types there. Without these, tests are
-   * skipped by name.
+   * A Wayland compositor without a screen, a tool that types there, and a bar and notifications for
+   * it. Without these, tests are skipped by name.
    */
-  wayland: ["sway", "wtype"],
+  wayland: ["sway", "wtype", "waybar", "mako-notifier", "grim"],
   /**
-   * Programs of common desktops: to drag from, and to show the tray and notifications. Without
-   * these, tests are skipped by name.
+   * Programs of common desktops: to drag from, to choose folders, and to show the tray and
+   * notifications. Without these, tests are skipped by name.
    */
-  everyday: ["pcmanfm", "xfce4-panel", "xfce4-notifyd"],
+  everyday: ["pcmanfm", "xfce4-panel", "xfce4-notifyd", "xdg-desktop-portal-gtk"],
   /**
    * A private session bus and the programs at its other end, and the tools that validate units and
    * desktop files.

@@ -22,7 +22,7 @@ const socketOf = (device) => join(device.env.XDG_RUNTIME_DIR, "ringway/control.s
 async function service(t, device, inbox, { args = [], port } = {}) {
   port ??= await freePort();
   const target = `127.0.0.1:${port}`;
-  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json", ...args]);
+  const running = device.start(["serve", ...(inbox === null ? [] : [inbox]), "--listen", target, "--no-announce", "--json", ...args]);
   t.after(() => running.kill());
   await running.event("listening");
   await eventually("the socket", () => existsSync(socketOf(device)));
@@ -54,6 +54,23 @@ test("a device without a code is in the service's events, in status and offers, 
   const paired = await near.run(["pair", serving.target, "--code-file", near.codeFile(code)]);
   assert.equal(paired.status, EXIT.all, paired.said());
   assert.deepEqual(requests(await asked(far, ["status"])), []);
+});
+
+test("an offer into the default folder, which is made when the first one is accepted, is all new", async (t) => {
+  const { source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree);
+  const serving = await service(t, far, null);
+  const [{ code }] = await asked(far, ["code"]);
+  const sending = sender(t, near, tree, serving.target, { code });
+  const offer = await eventually("a comparison", async () => (await asked(far, ["offers"])).find(({ comparison, totals_final: final }) => final && comparison?.state === "done"));
+  const { new: added, unchanged, at_least: more } = offer.comparison;
+  assert.deepEqual([added, unchanged, more], [offer.entries_so_far, 0, false]);
+  const inbox = offer.destination.path;
+  assert.equal(existsSync(inbox), false, "comparing makes nothing");
+  await asked(far, ["accept", offer.id]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  same(tree, join(inbox, "tree"));
 });
 
 test("a send with the code that `ringway code` shows is accepted, the next one declined, a third goes into another folder", async (t) => {

@@ -183,10 +183,10 @@ driven("rows are sorted and picked by the pointer, and what is left out of a fol
   await page.click(`${ROW("2026-11-22")}//*[@data-ticks]`);
   await bar("2 patterns leave out items");
   await page.click(exactly("Get"));
-  await page.wait(line("2026-11-23 and 1 more", "Received"));
+  await page.wait(line("2026-11-23 and 1 more item", "Received"));
   assert.deepEqual(listing(near.inbox), ["2026-11-22", "2026-11-22/data", "2026-11-23"]);
   await show(page, "Activity");
-  await page.wait(showing("from lab-ws, runs/2026-11-22"));
+  await page.wait(showing("from runs on lab-ws"));
   const [past] = (await asked(far, ["inbox", "--all"])).filter(({ event }) => event === "past");
   assert.equal(past.in_share.path, "runs/2026-11-23");
 });

@@ -211,7 +211,7 @@ driven("a large file shows its progress and graph, and is read back when that is
   assert.ok(kept.includes("role=progressbar"), `it showed its progress: ${kept}`);
   assert.ok(kept.some((text) => text.includes("Verifying…")), `it said that it verifies: ${kept}`);
   await page.click(line("large", "Copied"));
-  await page.wait(showing("Verified: 1 file read back from the disk, identical."));
+  await page.wait(showing("Verified: read back from the disk, identical."));
   // The time without what the reading back took. A graph says it itself; a fast copy has none.
   const said = await page.words();
   const [, rate, unit] = /([\d.]+)\s([MG])B\/s on average/.exec(said) ?? /Average ([\d.]+)\s([MG])B\/s/.exec(said) ?? [];

@@ -100,6 +100,8 @@ driven("what reached nobody is sent again by a press", async (t) => {
   await page.click(button("Send again: survey"));
   assert.equal(await receiving.exit(), EXIT.all, receiving.said());
   same(survey, join(inbox, "survey"));
+  await page.wait(line("survey", "Sent"));
+  assert.ok(await page.find('//h1[. = "Activity"]'), "the view stays");
 });
 
 for (const [theme, name] of Object.entries(THEMES)) {

@@ -1,6 +1,5 @@
 // `npm run screenshots`: every view at three widths, in both themes and every language, as pictures
-// in tests/.out/screenshots, for people to look at. RINGWAY_SCENES names some:
-// fresh,first,used,notes,shares,underway,troubled,meeting.
+// in tests/.out/screenshots, for people to look at.
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,6 +10,18 @@ import { placeWindow } from "./lib/drag.mjs";
 import { THEMES } from "./lib/looks.mjs";
 import * as scenes from "./lib/scenes.mjs";
 
+const SCENES = ["fresh", "first", "used", "notes", "shares", "underway", "troubled", "meeting"];
+const HELP = `Usage: [RINGWAY_SCENES=NAME,...] npm run screenshots
+
+Takes pictures of every view at 360, 800 and 1440 pixels, in both themes and every language, on a
+display of its own, and writes them to tests/.out/screenshots.
+
+RINGWAY_SCENES takes some of them: ${SCENES.join(", ")}.
+`;
+if (process.argv.slice(2).some((arg) => arg === "--help" || arg === "-h")) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
 const inside = await onPrivateDisplay(import.meta.url);
 const SHOTS = join(ROOT, "tests/.out/screenshots");
 const LANGUAGES = ["en", "de"];
@@ -19,7 +30,9 @@ const SIZES = [
   [800, 700],
   [1440, 900],
 ];
-const wanted = process.env.RINGWAY_SCENES?.split(",") ?? ["fresh", "first", "used", "notes", "shares", "underway", "troubled", "meeting"];
+const wanted = process.env.RINGWAY_SCENES?.split(",") ?? SCENES;
+const unknown = wanted.find((scene) => !SCENES.includes(scene));
+if (unknown !== undefined) throw new Error(`${unknown} is none of ${SCENES.join(", ")}`);
 
 for (const [theme, name] of inside ? Object.entries(THEMES) : []) {
   for (const language of LANGUAGES) {

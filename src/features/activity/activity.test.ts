@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, test } from "vitest";
-import type { Progress, Report } from "../../ipc";
+import type { Report } from "../../ipc";
 import { t } from "../../messages";
 import { chosen, failed, labWs, moving, progress, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
@@ -21,8 +21,8 @@ describe("activity", () => {
     await show("activity");
     const [told] = screen.getAllByText(/^All but 1/).map((told) => told.closest("[role]"));
     expect(told).toHaveAttribute("role", "status");
-    expect(told).toHaveTextContent("All but 1 item arrived: 9 files, 1 folder, 900 B in 0.5 s.");
-    expect(told).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
+    expect(told).toHaveTextContent("All but 1 item arrived: 10 items, 900 B in 0.5 s.");
+    expect(told).toHaveTextContent("Verified in 0.7 s: read back from lab-ws's disk, identical.");
     expect(screen.getByText("data/secret.bin")).toBeVisible();
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
     expect(told).toHaveTextContent("1 file that differs on lab-ws was kept; your version is beside it.");
@@ -61,20 +61,6 @@ describe("activity", () => {
     shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), report: { ...report, limited_by: "network" } });
     await user.click(await screen.findByText(t("state.cancelled")));
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
-  });
-
-  test("figures change at most five times a second, and at once with what it does", async () => {
-    const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
-    await show("activity");
-    const told = (seconds: number, change: Partial<Progress>) => shell.update("t1", { is: "moved", progress: progress({ seconds, ...change }) });
-    const shown = () => shell.app.transfers.list[0]!.progress.bytes_per_s;
-    told(10, { bytes_per_s: 1 });
-    told(10.1, { bytes_per_s: 2 });
-    expect(shown()).toBe(1);
-    told(10.2, { bytes_per_s: 3 });
-    expect(shown()).toBe(3);
-    told(10.25, { bytes_per_s: 4, stage: "verifying" });
-    expect(shown()).toBe(4);
   });
 
   test("what it was at a moment is read from the graph with the arrow keys", async () => {
@@ -191,6 +177,50 @@ describe("activity", () => {
     expect(shell.called("copy_text")[0]!.text).toMatch(/permission was denied:\nb\nc\n\n.*:\na\n$/);
     await user.click(screen.getByRole("button", { name: t("activity.retry") }));
     await waitFor(() => expect(shell.called("chooseAgain")).toEqual([{ id: "t1" }]));
+    const running = await screen.findByRole("article", { name: "dataset-v3" });
+    expect(running, "it takes the place of what failed").toHaveAttribute("data-state");
+    expect(running).toHaveFocus();
+    expect(screen.getByRole("heading", { level: 1 }), "the view stays").toHaveTextContent(t("view.activity"));
+  });
+
+  test("what is resumed runs in the same view, and what reaches nobody or needs a code is said", async () => {
+    const { report } = failed({ code: "cancelled", by: "here", kept: true });
+    const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: false };
+    let sent = 1;
+    const stopped = moving({ report, progress: progress({ stage: "ended" }) });
+    const shell = await startWindow({ transfers: [stopped], devices: [labWs] }, { chooseAgain: () => again, send: () => moving({ id: `t${(sent += 1)}`, title: "survey" }) });
+    await show("activity");
+    await user.click(screen.getByText(t("state.cancelled")));
+    await user.click(screen.getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
+    await waitFor(() => expect(screen.getByRole("article", { name: "survey" })).toHaveFocus());
+    expect(screen.queryByText(t("state.cancelled")), "what runs has its place").toBeNull();
+    expect(shell.app.outbox.chosen, "nothing is left to send").toBeNull();
+
+    shell.update("t2", failed({ code: "unreachable", target: "lab-ws", source: { errno: 111, detail: "" }, remedies: [] }));
+    const retry = await screen.findByRole("button", { name: `${t("activity.again")}: survey` });
+    expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.activity"));
+    await user.click(retry);
+    await waitFor(() => expect(shell.called("send")).toHaveLength(2));
+    shell.update("t3", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
+    await waitFor(() => expect(screen.getByRole("heading", { level: 1 }), "there is the field for the code").toHaveTextContent(t("view.send")));
+    expect(screen.getByLabelText(t("send.code"))).toBeVisible();
+  });
+
+  test("what failed is folded among the others once the same has arrived", async () => {
+    const { report } = failed({ code: "destination_gone" });
+    const ended = (id: string, change: Partial<Report>, title = "survey") =>
+      moving({ id, title, direction: "receiving", progress: progress({ stage: "ended" }), report: { ...report, ...change } as Report });
+    const shell = await startWindow({ transfers: [ended("t1", { ended_at: 100 }), ended("t2", { ended_at: 200 }, "thesis")] });
+    await show("activity");
+    const opened = () => screen.getAllByRole("button", { expanded: true }).map((button) => button.textContent);
+    expect(opened()).toEqual([expect.stringContaining("thesis"), expect.stringContaining("survey")]);
+    shell.tell({ event: "transferStarted", transfer: moving({ id: "t3", title: "survey", direction: "receiving", target: null, progress: progress() }) });
+    shell.update("t3", { is: "ended", progress: progress({ stage: "ended" }), report: { ...report, outcome: "complete", files: 3, ended_at: 300 } as Report });
+    const resolved = await screen.findByText(t("activity.resolved"));
+    expect(resolved.closest("button")).toHaveTextContent("survey");
+    expect(opened(), "another one still needs a look").toEqual([expect.stringContaining("thesis")]);
+    await user.click(resolved);
+    expect(opened()).toHaveLength(2);
   });
 
   test("one that waits is told to go on by its own button, where that can help", async () => {

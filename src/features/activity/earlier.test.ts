@@ -71,7 +71,8 @@ describe("what has ended before", () => {
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: null, leaveOut: "*.tmp", inShare: "inbox/sub" }]));
     expect(shell.called("chooseAgain")).toEqual([{ id: "p12" }]);
-    expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
+    expect(await screen.findByRole("article", { name: "dataset-v3" })).toHaveFocus();
+    expect(screen.getByRole("heading", { level: 1 }), "the view stays").toHaveTextContent(t("view.activity"));
   });
 
   test("is got again, into the folder that it was got into", async () => {
@@ -79,7 +80,7 @@ describe("what has ended before", () => {
     const answers = { past: () => [got], pastDetails: () => ({ failures: [], edits: [], series: [] }), getAgain: () => moving({ id: "g2", direction: "receiving", title: "survey", target: "lab-ws" }) };
     const shell = await startWindow({}, answers);
     await show("activity");
-    expect(await screen.findByText(t("activity.gotFrom", { peer: "lab-ws", place: "runs/survey" }))).toBeVisible();
+    expect(await screen.findByText(t("activity.gotFrom", { peer: "lab-ws", place: "runs" }))).toBeVisible();
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.getAgain")}: survey` }));
     expect(shell.called("getAgain")).toEqual([{ id: "p12" }]);

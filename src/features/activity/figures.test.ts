@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
 import type { Report, SeriesPoint } from "../../ipc";
 import { t } from "../../messages";
+import { course } from "../../state/course";
 import { earlier, failed, moving, progress, startWindow } from "../../testing/shell";
 
 const user = userEvent.setup();
@@ -53,4 +54,29 @@ test("a limited transfer whose figures come in jumps has no peak above its limit
   await user.click(await screen.findByText(t("state.sent")));
   const peak = Number(/peak ([\d.]+)\sMB\/s/.exec(screen.getByRole("slider").getAttribute("aria-label")!)![1]);
   expect(peak).toBeLessThan(4.4);
+});
+
+test("time without a connection is in the legend and read at its moment, while it lasts and in the history", async () => {
+  const shell = await startWindow({ transfers: [moving({ title: "thesis", progress: progress({ seconds: 0.1, bytes_done: 0 }) })] });
+  shell.app.view = "activity";
+  const at = (seconds: number, change = {}) => shell.update("t1", { is: "moved", progress: progress({ seconds, bytes_done: Math.min(seconds, 3) * 1e6, ...change }) });
+  for (let tenths = 3; tenths <= 30; tenths += 2) at(tenths / 10);
+  await waitFor(() => expect(screen.getByRole("slider")).toBeVisible());
+  const legend = () => document.querySelector("figcaption")!.textContent;
+  expect(legend()).not.toContain(t("graph.interrupted"));
+  for (let tenths = 32; tenths <= 60; tenths += 2) at(tenths / 10, { stage: "reconnecting" });
+  await waitFor(() => expect(legend()).toContain(t("graph.interrupted")));
+
+  const point = (seconds: number, reconnected = 0): SeriesPoint => ({ seconds, bytes: Math.min(seconds, 3) * 1e6, entries: 0, limited_by: null, reconnected });
+  const series = [...Array.from({ length: 30 }, (_, tenth) => point((tenth + 1) / 10)), ...Array.from({ length: 20 }, (_, tenth) => point(8 + tenth / 10, 1))];
+  const report = { ...(failed({ code: "gone" }).report as Report), outcome: "complete", bytes: 3e6, moved: 3e6, seconds: 10, reconnected: 1 } as Report;
+  expect(course(series).outages).toEqual([{ from: 3, to: 8 }]);
+  shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 10 }), report, series });
+  await user.click(await screen.findByText(t("state.sent")));
+  const graph = screen.getByRole("slider");
+  graph.focus();
+  await user.keyboard("{Home}{PageDown}{PageDown}{PageDown}{PageDown}{PageDown}");
+  expect(graph).toHaveAttribute("aria-valuetext", expect.stringContaining(t("graph.interrupted")));
+  await user.keyboard("{End}");
+  expect(graph).not.toHaveAttribute("aria-valuetext", expect.stringContaining(t("graph.interrupted")));
 });

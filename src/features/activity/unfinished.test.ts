@@ -29,15 +29,15 @@ async function showActivity(answers: Parameters<typeof startWindow>[1]) {
 test("what an unfinished transfer keeps is told, and goes only after a question", async () => {
   let list = [kept];
   const { shell, user } = await showActivity({ unfinished: () => list, discardUnfinished: () => void (list = []) });
-  expect(await screen.findByText("photos and 1 more")).toBeVisible();
+  expect(await screen.findByText("photos and 1 more item")).toBeVisible();
   expect(screen.getByText(spaced(bytes(12_000_000_000)))).toBeVisible();
-  const remove = { name: `${t("unfinished.delete")}: photos and 1 more` };
+  const remove = { name: `${t("unfinished.delete")}: photos and 1 more item` };
   await user.click(screen.getByRole("button", remove));
   await user.click(screen.getByRole("button", { name: t("common.cancel") }));
   expect(shell.called("discardUnfinished")).toEqual([]);
   await user.click(screen.getByRole("button", remove));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
-  await waitFor(() => expect(screen.queryByText("photos and 1 more")).toBeNull());
+  await waitFor(() => expect(screen.queryByText("photos and 1 more item")).toBeNull());
   expect(shell.called("discardUnfinished")).toEqual([{ id: kept.id, folder: kept.folder.path }]);
 });
 

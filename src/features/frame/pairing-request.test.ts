@@ -60,6 +60,24 @@ describe("a device that wants to pair", () => {
     expect(shell.called("renewCode"), "one that has run out is drawn anew by a click").toHaveLength(1);
   });
 
+  test("leads to the code by the click that allows it, where the code was shown already", async () => {
+    const shell = await startWindow({ requests: [pairingRequest()] });
+    const shown = await card();
+    expect(within(shown).getByText("42-river-castle")).toBeVisible();
+    await user.click(button(shown, t("request.allow")));
+    shell.app.announcement = "";
+    shell.tell({ event: "requestsChanged", requests: [pairingRequest({ allowed: true })] });
+    const code = await within(await card()).findByRole("group", { name: t("request.typeNow", { name: "ada-laptop" }) });
+    await waitFor(() => expect(code).toHaveFocus());
+    expect(within(code).getByText("42-river-castle")).toBeVisible();
+    expect(code).toHaveClass("needed");
+    expect(shell.app.announcement).toBe(`${t("request.typeNow", { name: "ada-laptop" })} 42-river-castle`);
+    await user.tab();
+    shell.tell({ event: "requestsChanged", requests: [pairingRequest({ allowed: true, name: "ada" })] });
+    await screen.findByRole("heading", { name: wants("ada") });
+    expect(code, "once").not.toHaveFocus();
+  });
+
   test("takes the keyboard from nobody, and is answered by keyboard alone", async () => {
     const shell = await startWindow({ devices: [labWs] });
     const address = () => screen.getByRole("button", { name: /^Send to lab-ws/ });

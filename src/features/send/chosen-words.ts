@@ -14,10 +14,9 @@ export function whatWords({ items, more }: Chosen): string {
   return items.every(({ kind }) => kind === "file") ? t("send.nFiles", { n }) : t("send.nItems", { n });
 }
 
-/** "1,204 files", as far as they are counted. */
-export function filesWords({ files, state }: ChosenSize): string {
-  const n = files;
-  return state === "atLeast" ? t("send.atLeast", { what: t("send.nFiles", { n }) }) : t("send.nFiles", { n });
+/** "1,204 items", as far as they are counted, and as the offer counts them. */
+export function itemsWords({ items: n, state }: ChosenSize): string {
+  return state === "atLeast" ? t("send.atLeast", { what: t("send.nItems", { n }) }) : t("send.nItems", { n });
 }
 
 /** "3.4 GB", as far as it is counted. */
@@ -43,7 +42,7 @@ export function sourceWords({ kind, size, same_name: sameName }: ChosenSource): 
   if (kind === "unreadable") return t("send.unreadable");
   if (sameName) return t("send.sameName");
   if (kind !== "folder") return kind === "file" ? t("send.file") : t("send.link");
-  return size.state === "counting" ? t("send.folderCounting", { files: filesWords(size) }) : t("send.folder", { files: filesWords(size) });
+  return size.state === "counting" ? t("send.folderCounting", { items: itemsWords(size) }) : t("send.folder", { items: itemsWords(size) });
 }
 
 /** What was merged into the list when something was added. */

@@ -70,8 +70,8 @@ describe("copying on this computer", () => {
     await screen.findByText(t("state.copied"));
     const ended = screen.getByRole("article", { name: "dataset-v3" });
     await user.click(within(ended).getByText(t("state.copied")));
-    expect(ended).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s.");
-    expect(ended).toHaveTextContent("Verified: 9 files read back from the disk, identical.");
+    expect(ended).toHaveTextContent("Copied: 10 items, 900 B in 0.5 s.");
+    expect(ended).toHaveTextContent("Verified: read back from the disk, identical.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
     await user.click(within(ended).getByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_arrived")).toEqual([{ id: "c1" }]);

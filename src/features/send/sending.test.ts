@@ -23,7 +23,10 @@ describe("sending", () => {
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25\u00a0%, 1.0\u00a0MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
-    expect(screen.getByText(/Encrypted by Ringway on both devices. Here: the kernel's TLS module is not loaded/)).toBeVisible();
+    const encryption = screen.getByText(/Encrypted by Ringway on both devices. Here: the kernel's TLS module is not loaded/);
+    expect(encryption, "few ask").not.toBeVisible();
+    await user.click(screen.getByText(t("activity.technical")));
+    expect(encryption).toBeVisible();
   });
 
   test("with the keyboard alone", async () => {
@@ -145,7 +148,7 @@ describe("sending", () => {
     await user.clear(field);
     await user.type(field, "/cache");
     await waitFor(() => expect(field).not.toHaveAttribute("aria-invalid"));
-    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { files: 30, bytes: 3_000_000, excluded: 2, state: "exact" } });
+    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { items: 30, bytes: 3_000_000, excluded: 2, state: "exact" } });
     expect(await screen.findByText(t("send.leftOut", { n: 2 }))).toBeVisible();
     // What is added does not take away what was typed.
     shell.app.outbox.take(selection({ id: 8, leave_out: "*.o" }));
@@ -355,7 +358,7 @@ describe("sending", () => {
     const merged = [{ name: "raw", within: "dataset-v3" }];
     const photos = source({ item: 2, name: "photos" });
     const shell = await startWindow({}, {
-      joinChosen: ({ chosen: id, added }) => selection({ id: 20, items: [source(), photos], merged: id === 7 && added === 8 ? merged : [], total: { files: 80, bytes: 8_000_000, excluded: 0, state: "counting" } }),
+      joinChosen: ({ chosen: id, added }) => selection({ id: 20, items: [source(), photos], merged: id === 7 && added === 8 ? merged : [], total: { items: 80, bytes: 8_000_000, excluded: 0, state: "counting" } }),
     });
     const drop = (what: typeof chosen) => shell.tell({ event: "dragged", drag: { is: "dropped", chosen: what, x: 5, y: 5 } });
     drop(chosen);
@@ -365,10 +368,10 @@ describe("sending", () => {
     expect(screen.getByText(t("send.mergedWithin", { name: "raw", folder: "dataset-v3" }))).toBeVisible();
     expect(shell.called("joinChosen")).toEqual([{ chosen: 7, added: 8 }]);
     await waitFor(() => expect(shell.called("countChosen").at(-1)).toEqual({ chosen: 20, leaveOut: "" }));
-    shell.tell({ event: "chosenCounted", chosen: 20, sizes: [{ item: 2, size: { files: 1_204, bytes: 3_400_000_000, excluded: 0, state: "exact" } }], total: { files: 1_244, bytes: 3_404_000_000, excluded: 0, state: "exact" } });
+    shell.tell({ event: "chosenCounted", chosen: 20, sizes: [{ item: 2, size: { items: 1_204, bytes: 3_400_000_000, excluded: 0, state: "exact" } }], total: { items: 1_244, bytes: 3_404_000_000, excluded: 0, state: "exact" } });
     expect(await screen.findByText("3.4 GB", { selector: "[data-item=photos] *" })).toBeVisible();
-    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { files: 1, bytes: 1, excluded: 0, state: "exact" } });
-    expect(shell.app.outbox.chosen?.total.files, "of an earlier list").toBe(1_244);
+    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { items: 1, bytes: 1, excluded: 0, state: "exact" } });
+    expect(shell.app.outbox.chosen?.total.items, "of an earlier list").toBe(1_244);
 
     const remove = screen.getByRole("button", { name: t("send.remove", { name: "photos" }) });
     remove.focus();

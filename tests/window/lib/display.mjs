@@ -72,12 +72,14 @@ export function onDisplay(script, options) {
 
 /**
  * Keeps the bus from starting this machine's notification server, whose notifications would cover
- * what is tested.
+ * what is tested, and the portal for sandboxed programs, which mounts a filesystem below `runtime`.
  */
 function silence(runtime) {
   const services = join(runtime, "dbus-1/services");
   mkdirSync(services, { recursive: true, mode: 0o700 });
-  writeFileSync(join(services, "org.freedesktop.Notifications.service"), "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=/bin/false\n");
+  for (const name of ["org.freedesktop.Notifications", "org.freedesktop.portal.Documents"]) {
+    writeFileSync(join(services, `${name}.service`), `[D-BUS Service]\nName=${name}\nExec=/bin/false\n`);
+  }
 }
 
 /** Without a window manager no window gets the keyboard, and windows cannot be moved. */

@@ -429,7 +429,7 @@ mod tests {
         std::fs::write(base.path().join("hundred"), [1; 100]).unwrap();
         let choices = Choices::default();
         let chosen = keep(&choices, [&folder, &base.path().join("hundred")]);
-        assert_eq!(chosen.items[1].size, ChosenSize { files: 1, bytes: 100, excluded: 0, state: SizeState::Exact });
+        assert_eq!(chosen.items[1].size, ChosenSize { items: 1, bytes: 100, excluded: 0, state: SizeState::Exact });
         assert_eq!(chosen.total.state, SizeState::Counting);
         let counted = |id, leave_out| {
             let (tell, told) = mpsc::channel();
@@ -446,17 +446,17 @@ mod tests {
             (sizes, total)
         };
         let (sizes, total) = counted(chosen.id, "");
-        assert_eq!(total, ChosenSize { files: 2, bytes: 110, excluded: 0, state: SizeState::Exact });
+        assert_eq!(total, ChosenSize { items: 4, bytes: 110, excluded: 0, state: SizeState::Exact });
         let of_folder = sizes.iter().rfind(|size| size.item == chosen.items[0].item).unwrap();
-        assert_eq!(of_folder.size, ChosenSize { files: 1, bytes: 10, excluded: 0, state: SizeState::Exact });
+        assert_eq!(of_folder.size, ChosenSize { items: 3, bytes: 10, excluded: 0, state: SizeState::Exact });
         // What was counted once is known wherever it is chosen together with something else.
         std::fs::write(folder.join("later"), "x").unwrap();
         let joined = choices.join(keep(&choices, ["/gone".as_ref()]).id, chosen.id).unwrap();
-        assert_eq!((joined.total.files, joined.total.bytes), (2, 110));
+        assert_eq!((joined.total.items, joined.total.bytes), (4, 110));
         let (_, total) = counted(chosen.id, "/below");
-        assert_eq!(total, ChosenSize { files: 2, bytes: 101, excluded: 1, state: SizeState::Exact });
+        assert_eq!(total, ChosenSize { items: 3, bytes: 101, excluded: 1, state: SizeState::Exact });
         let (_, total) = counted(chosen.id, "");
-        assert_eq!(total, ChosenSize { files: 3, bytes: 111, excluded: 0, state: SizeState::Exact });
+        assert_eq!(total, ChosenSize { items: 5, bytes: 111, excluded: 0, state: SizeState::Exact });
         assert!(choices.count(chosen.id, "a[b", |_| {}).is_err());
     }
 

@@ -35,8 +35,8 @@ pub enum SizeState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct ChosenSize {
-    /// Files and symbolic links.
-    pub files: u64,
+    /// Files, links and folders, as an offer counts them.
+    pub items: u64,
     /// Bytes of the files' contents.
     pub bytes: u64,
     /// Files, links and folders that are left out; a folder counts as one.

@@ -1,6 +1,7 @@
 //! What an offer would do to what is in its folder: its listing is kept while the offer waits, and
 //! compared on a thread of its own. Nothing waits for that thread, and the sender learns nothing.
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +11,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use ringway_model::{Comparison, ComparisonState, DeviceId, Difference, Offer, OnConflict, PathText};
 use ringway_tree::limits::LISTING_TIME_MAX;
+use ringway_tree::receive::Expected;
 use ringway_tree::receive::compare::{AskBrought, Comparer, Found, Tally};
 use ringway_wire::OfferedNames;
 use ringway_wire::listing::{ListingEnd, ListingPage};
@@ -219,9 +221,12 @@ impl Listing {
     /// be told.
     fn run(&self, number: u64, folder: &Path) -> Option<bool> {
         let until = Instant::now() + LISTING_TIME_MAX;
-        if !self.shared.expect(folder).is_there(folder) {
+        let expected = self.shared.expect(folder);
+        if !expected.is_there(folder) {
             return None;
         }
+        let is_missing = || folder.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let is_made = expected == Expected::Made && is_missing();
         let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
         let brought = self.ask_brought(real.clone());
         {
@@ -231,7 +236,11 @@ impl Listing {
             }
             state.real_folder = Some(real);
         }
-        let mut comparer = Comparer::open(folder, self.confines, brought).ok()?;
+        // Nothing is in a folder that is yet to be made.
+        let mut comparer = match is_made {
+            true => None,
+            false => Some(Comparer::open(folder, self.confines, brought).ok()?),
+        };
         for at in 0.. {
             let page = match self.page(number, at, until) {
                 Next::Page(page) => page,
@@ -239,12 +248,16 @@ impl Listing {
                 Next::Late => return Some(true),
                 Next::Stale => return None,
             };
-            let whole = comparer.page(&page, || Instant::now() < until && !self.is_stale(number));
+            let goes_on = || Instant::now() < until && !self.is_stale(number);
+            let whole = comparer.as_mut().is_none_or(|comparer| comparer.page(&page, goes_on));
             let mut state = self.state.lock();
             if state.number != number || state.is_over {
                 return None;
             }
-            state.found = comparer.found().clone();
+            match &comparer {
+                Some(comparer) => state.found = comparer.found().clone(),
+                None => state.found.update.counts.new += page.len() as u64,
+            }
             if !whole {
                 return Some(true);
             }

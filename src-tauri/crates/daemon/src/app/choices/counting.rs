@@ -153,5 +153,5 @@ impl<S: FnMut(Counted)> Counter<'_, S> {
 }
 
 fn size(measured: &Measured, state: SizeState) -> ChosenSize {
-    ChosenSize { files: measured.files, bytes: measured.bytes, excluded: measured.excluded, state }
+    ChosenSize { items: measured.files + measured.folders, bytes: measured.bytes, excluded: measured.excluded, state }
 }

@@ -47,8 +47,8 @@ impl Item {
                 Ok(_) => (SourceKind::Other, 0),
                 Err(_) => (SourceKind::Unreadable, 0),
             };
-            let files = u64::from(kind != SourceKind::Unreadable);
-            self.size.lock().counted = ChosenSize { files, bytes, excluded: 0, state: SizeState::Exact };
+            let items = u64::from(kind != SourceKind::Unreadable);
+            self.size.lock().counted = ChosenSize { items, bytes, excluded: 0, state: SizeState::Exact };
             kind
         })
     }
@@ -71,7 +71,7 @@ impl Item {
     /// window leaves out something else by now.
     pub(super) fn take_size(&self, counted: ChosenSize, leave_out: &str) {
         let mut size = self.size.lock();
-        let is_more = counted.state != SizeState::Counting || counted.files > size.counted.files;
+        let is_more = counted.state != SizeState::Counting || counted.items > size.counted.items;
         if is_more && size.leave_out == leave_out {
             size.counted = counted;
             size.at = (counted.state != SizeState::Counting).then(Instant::now);
@@ -102,7 +102,7 @@ fn shown_name(path: &Path) -> String {
 pub(super) fn total(items: &[Arc<Item>]) -> ChosenSize {
     let mut total = ChosenSize { state: SizeState::Exact, ..ChosenSize::default() };
     for size in items.iter().map(|item| item.size()) {
-        total.files = total.files.saturating_add(size.files);
+        total.items = total.items.saturating_add(size.items);
         total.bytes = total.bytes.saturating_add(size.bytes);
         total.excluded = total.excluded.saturating_add(size.excluded);
         total.state = match (total.state, size.state) {

@@ -8,9 +8,9 @@ use tokio::time::MissedTickBehavior;
 use super::{Transfers, status_of};
 use crate::dto::Update;
 
-/// Between two looks at a transfer: figures that change more often than 10 times a second
-/// cannot be read.
-const TICK_EVERY: Duration = Duration::from_millis(100);
+/// Between two looks at a transfer. Nobody reads figures that change more often, and taking in one
+/// look costs a window about 7 ms of processor time (docs/benchmarks.md).
+const TICK_EVERY: Duration = Duration::from_millis(200);
 
 /// And of one that is paused, of which only what is missing and the time that is left change.
 const PAUSED_TICK_EVERY: Duration = Duration::from_secs(1);
