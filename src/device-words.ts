@@ -22,8 +22,8 @@ export function kindWords(nearby: Nearby | undefined): string {
 }
 
 /** Whether a paired machine is there now, or else when it last was, or where. */
-export function presenceWords(device: PairedDevice, nearby: Nearby | undefined): string {
-  if (nearby) return t("send.online");
+export function presenceWords(device: PairedDevice, isOnline: boolean): string {
+  if (isOnline) return t("send.online");
   return device.last_seen === null ? (device.last_address ?? "") : t("send.lastSeen", { when: ago(device.last_seen * 1000, now()) });
 }
 
@@ -35,6 +35,7 @@ export function lastWords(last: Past | null): string {
   if (last.outcome === "partial") return t("send.lastIncomplete", { when });
   const isReceived = last.direction === "receiving";
   const present = presentBytes(last);
+  if (present > 0 && last.moved === 0) return t("send.lastNothingNew", { when });
   if (present > 0) {
     const told = { moved: bytes(last.moved), present: bytes(present), when };
     return isReceived ? t("send.lastReceivedPart", told) : t("send.lastSentPart", told);
@@ -44,10 +45,16 @@ export function lastWords(last: Past | null): string {
   return isReceived ? t("send.lastReceived", told) : t("send.lastSent", told);
 }
 
+/** Cancelled here, and what had arrived is kept: the same once more brings the rest. */
+export function isStopped(fault: Fault): boolean {
+  return fault.code === "cancelled" && fault.by === "here" && fault.kept === true;
+}
+
 /** What people have decided is no failure. */
 function lastFailed(fault: Fault, when: string): string {
   if (fault.code === "declined") return t("send.lastDeclined", { when });
-  return fault.code === "cancelled" ? t("send.lastCancelled", { when }) : t("send.lastFailed", { when });
+  if (fault.code !== "cancelled") return t("send.lastFailed", { when });
+  return isStopped(fault) ? t("send.lastStopped", { when }) : t("send.lastCancelled", { when });
 }
 
 /** Bytes of a transfer that were there already, as `Counts::present_bytes` counts them. */

@@ -170,6 +170,17 @@ export class AppState {
     return Boolean(text);
   }
 
+  /** Transfers with a device that are under way. */
+  movingWith({ id, name }: PairedDevice): Transfer[] {
+    return this.transfers.running.filter(({ progress, target }) => (progress.peer_id === null ? target === name : progress.peer_id === id));
+  }
+
+  /** Whether a device is there now: it announces itself, waits for an answer, or is connected. */
+  isOnline(device: PairedDevice): boolean {
+    const isConnected = ({ progress: { stage }, status: { state } }: Transfer) => stage !== "connecting" && state !== "interrupted" && state !== "stalled";
+    return this.surroundings.of(device) !== undefined || this.inbox.offers.some(({ from_id: id }) => id === device.id) || this.movingWith(device).some(isConnected);
+  }
+
   /** Shows what a device shares. */
   browseDevice(device: PairedDevice): void {
     this.browse.open(device);
@@ -271,9 +282,11 @@ export class AppState {
             forgetLeftOut(id);
           });
         this.devices.list = event.devices;
+        this.#carryPick();
         return;
       case "nearbyChanged":
         this.surroundings.list = event.nearby;
+        this.#carryPick();
         return;
       case "devicePaired":
         this.devices.said(event.device.id, true);
@@ -329,6 +342,12 @@ export class AppState {
         this.view = event.view ?? (event.chosen ? "send" : this.view);
         return;
     }
+  }
+
+  /** The card of a device nearby gives way to another one once it is paired: that one is picked. */
+  #carryPick(): void {
+    const paired = this.surroundings.onCard(this.outbox.picked)?.paired_id;
+    if (paired && this.devices.list.some(({ id }) => id === paired)) this.outbox.picked = paired;
   }
 
   /** What a transfer tells of whether the device that it goes to still knows this one. */
