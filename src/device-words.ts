@@ -1,7 +1,7 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { now } from "./clock";
 import { ago, bytes, chosenBytes } from "./format";
-import type { AskedBecause, DeviceKind, DeviceRule, Fault, Nearby, PairedDevice, Past, Report } from "./ipc";
+import type { AskedBecause, DeviceKind, DeviceRule, Fault, Nearby, PairedDevice, Past, Report, TransferStatus } from "./ipc";
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
@@ -48,6 +48,11 @@ export function lastWords(last: Past | null): string {
 /** Cancelled here, and what had arrived is kept: the same once more brings the rest. */
 export function isStopped(fault: Fault): boolean {
   return fault.code === "cancelled" && fault.by === "here" && fault.kept === true;
+}
+
+/** Whether the rest of what was stopped can be had from here. */
+export function isResumable(report: Report, { actions }: TransferStatus): boolean {
+  return report.outcome === "failed" && isStopped(report.error) && actions.some((action) => action === "send_again" || action === "get_again");
 }
 
 /** What people have decided is no failure. */

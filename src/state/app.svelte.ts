@@ -175,10 +175,15 @@ export class AppState {
     return this.transfers.running.filter(({ progress, target }) => (progress.peer_id === null ? target === name : progress.peer_id === id));
   }
 
-  /** Whether a device is there now: it announces itself, waits for an answer, or is connected. */
+  /**
+   * Whether a device is there now: it announces itself, waits for an answer, or is connected. One
+   * that a transfer waits for may have gone without a word.
+   */
   isOnline(device: PairedDevice): boolean {
-    const isConnected = ({ progress: { stage }, status: { state } }: Transfer) => stage !== "connecting" && state !== "interrupted" && state !== "stalled";
-    return this.surroundings.of(device) !== undefined || this.inbox.offers.some(({ from_id: id }) => id === device.id) || this.movingWith(device).some(isConnected);
+    const moving = this.movingWith(device);
+    if (moving.some(({ status: { state } }) => state === "interrupted" || state === "stalled")) return false;
+    const isConnected = moving.some(({ progress: { stage } }) => stage !== "connecting");
+    return isConnected || this.surroundings.of(device) !== undefined || this.inbox.offers.some(({ from_id: id }) => id === device.id);
   }
 
   /** Shows what a device shares. */

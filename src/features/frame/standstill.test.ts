@@ -11,7 +11,7 @@ describe("a device in the sidebar", () => {
   const interruption: Progress["interruption"] = { why: "broken", next_try_seconds: 3, gives_up_seconds: 800 };
 
   test("says why nothing moves, with the share, and is not online without a connection", async () => {
-    const shell = await startWindow({ devices: [labWs], transfers: [moving({ progress: progress() })] });
+    const shell = await startWindow({ devices: [labWs], nearby: [nearby({ paired_id: labWs.id })], transfers: [moving({ progress: progress() })] });
     expect(row()).toHaveTextContent(/25\s%$/);
     expect(row().querySelector(".here")).not.toBeNull();
     for (const [change, word] of [

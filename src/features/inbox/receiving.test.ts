@@ -142,7 +142,7 @@ describe("receiving", () => {
     const card = (id: string, ended_at: number, change = {}) => moving({ id, direction: "receiving", title: "holiday", progress: progress({ stage: "ended", peer_id }), report: { ...report, ended_at }, ...change });
     const line = (number: number, change = {}) => earlier({ number, id: `p${number}`, title: "holiday", peer_id, report: { ended_at: number }, ...change });
     const lines = [line(40, { id: "broken", report }), line(30), line(20), line(19, { title: "other" }), line(18, { peer_id: "cd".repeat(32) }), line(17, { more_names: 1 })];
-    await startWindow({ transfers: [card("broken", 40), card("whole", 50, { report: { ...report, outcome: "complete", ended_at: 50 } })] }, { past: () => lines });
+    await startWindow({ transfers: [card(`broken-${peer_id}`, 40), card("whole", 50, { report: { ...report, outcome: "complete", ended_at: 50 } })] }, { past: () => lines });
     await show("inbox");
     await screen.findByText("other");
     const entries = () => [...document.querySelectorAll<HTMLElement>("[data-transfer], [data-past]")].map(({ dataset }) => dataset.transfer ?? dataset.past);

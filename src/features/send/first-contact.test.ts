@@ -28,7 +28,7 @@ test("what can be no code stays in its field to be mended, and a wrong code does
   await user.keyboard("42-river-castle{Enter}");
   expect(shell.called("send").at(-1)).toMatchObject({ code: "42-river-castle" });
   shell.update("t2", failed({ code: "wrong_code" }));
-  expect(await screen.findByText(/Wrong code/)).toBeVisible();
+  expect(await screen.findByRole("alert")).toHaveTextContent(/Wrong code/);
   expect(field).toHaveValue("");
 });
 
