@@ -32,6 +32,11 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
   expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);
 });
 
+test.each([true, false])("the keyboard is at the heading from the start; set up: %s", async (is_set_up) => {
+  await startWindow({ is_set_up });
+  await waitFor(() => expect(screen.getByRole("heading", { level: 1 })).toHaveFocus());
+});
+
 describe("the service behind the window", () => {
   test("one that is lost is told and started by a press, and everything is asked for anew", async () => {
     const shell = await startWindow({ transfers: [moving()] });

@@ -1,7 +1,7 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { now } from "./clock";
 import { ago, bytes, chosenBytes } from "./format";
-import type { AskedBecause, DeviceKind, DeviceRule, Fault, Nearby, PairedDevice, Past, Report } from "./ipc";
+import type { AskedBecause, DeviceKind, DeviceRule, Fault, Nearby, PairedDevice, Past, Report, TransferStatus } from "./ipc";
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
@@ -22,8 +22,8 @@ export function kindWords(nearby: Nearby | undefined): string {
 }
 
 /** Whether a paired machine is there now, or else when it last was, or where. */
-export function presenceWords(device: PairedDevice, nearby: Nearby | undefined): string {
-  if (nearby) return t("send.online");
+export function presenceWords(device: PairedDevice, isOnline: boolean): string {
+  if (isOnline) return t("send.online");
   return device.last_seen === null ? (device.last_address ?? "") : t("send.lastSeen", { when: ago(device.last_seen * 1000, now()) });
 }
 
@@ -35,6 +35,7 @@ export function lastWords(last: Past | null): string {
   if (last.outcome === "partial") return t("send.lastIncomplete", { when });
   const isReceived = last.direction === "receiving";
   const present = presentBytes(last);
+  if (present > 0 && last.moved === 0) return t("send.lastNothingNew", { when });
   if (present > 0) {
     const told = { moved: bytes(last.moved), present: bytes(present), when };
     return isReceived ? t("send.lastReceivedPart", told) : t("send.lastSentPart", told);
@@ -44,10 +45,21 @@ export function lastWords(last: Past | null): string {
   return isReceived ? t("send.lastReceived", told) : t("send.lastSent", told);
 }
 
+/** Cancelled here, and what had arrived is kept: the same once more brings the rest. */
+export function isStopped(fault: Fault): boolean {
+  return fault.code === "cancelled" && fault.by === "here" && fault.kept === true;
+}
+
+/** Whether the rest of what was stopped can be had from here. */
+export function isResumable(report: Report, { actions }: TransferStatus): boolean {
+  return report.outcome === "failed" && isStopped(report.error) && actions.some((action) => action === "send_again" || action === "get_again");
+}
+
 /** What people have decided is no failure. */
 function lastFailed(fault: Fault, when: string): string {
   if (fault.code === "declined") return t("send.lastDeclined", { when });
-  return fault.code === "cancelled" ? t("send.lastCancelled", { when }) : t("send.lastFailed", { when });
+  if (fault.code !== "cancelled") return t("send.lastFailed", { when });
+  return isStopped(fault) ? t("send.lastStopped", { when }) : t("send.lastCancelled", { when });
 }
 
 /** Bytes of a transfer that were there already, as `Counts::present_bytes` counts them. */

@@ -1,8 +1,9 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
+import { isResumable } from "./device-words";
 import { bytes, duration, left } from "./format";
 import { getFaultWords, triesAgain } from "./get-words";
-import type { CopyReport, Edit, Report, Failure, Interruption, Fault, Bottleneck, Proven, Progress, Direction, TransferState } from "./ipc/bindings";
+import type { CopyReport, Edit, Report, Failure, Interruption, Fault, Bottleneck, Proven, Progress, Direction, TransferState, TransferStatus } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { acceptFaultWords, operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
@@ -104,6 +105,14 @@ function mendedWords(peer: string, direction: Direction, got: boolean): string {
   return direction === "receiving" ? t("end.fixAndGet") : t("end.fixAndServe", { peer });
 }
 
+/**
+ * Whether the same once more can bring something of what failed: no other attempt sends a special
+ * file. One that is not named may be of another kind.
+ */
+export function canRetry({ failures, failed }: Pick<Report, "failures" | "failed">, direction: Direction): boolean {
+  return direction === "copying" || failed > failures.length || failures.some(({ reason }) => reason !== "special_file");
+}
+
 /** Where those are told that failed, and what to do about them. */
 function listedWords(failed: number, peer: string, direction: Direction, got = false): string {
   const where = failed > ENTRIES_LISTED_MAX ? t("end.listedFirst", { n: ENTRIES_LISTED_MAX }) : t("end.listed");
@@ -130,7 +139,7 @@ export function endWords(report: Report, peer: string, direction: Direction, got
       if (sending) notes.unshift(t("end.confirmed", { peer }));
       return { what: sending ? t("end.sent", { peer, moved }) : t("end.received", { moved }), next: notes.join(" ") };
     case "partial":
-      return { what: t("end.partial", { n: report.failed, moved }), next: [listedWords(report.failed, peer, direction, got), ...notes].join(" ") };
+      return { what: t("end.partial", { n: report.failed, moved }), next: [canRetry(report, direction) ? listedWords(report.failed, peer, direction, got) : t("end.specialOnly"), ...notes].join(" ") };
     case "failed":
       return faultWordsOf(report.error, peer, direction, got);
   }
@@ -360,6 +369,12 @@ const STATES = {
 
 const MOVES = { sending: "state.sending", receiving: "state.receiving", copying: "state.copying" } as const satisfies Record<Direction, Key>;
 const ENDS = { sending: "state.sent", receiving: "state.received", copying: "state.copied" } as const satisfies Record<Direction, Key>;
+
+/** How it ended in one word or two; what was stopped here can be resumed. */
+export function outcomeWords(report: Report, status: TransferStatus, direction: Direction, peer: string): string {
+  if (isResumable(report, status)) return t("state.stoppedKept");
+  return stateWords(status.state, direction, peer, report.failed);
+}
 
 /** A transfer's state in one word or two; `failed` is how many entries did not come through. */
 export function stateWords(state: TransferState, direction: Direction, peer: string, failed = 0): string {

@@ -571,6 +571,11 @@ export function asksForCode(fault: Fault): boolean {
   return ["pairing_needed", "wrong_code", "not_a_code", "unknown_word", "code_number_too_large", "no_code_open"].includes(fault.code);
 }
 
+/** Whether what was typed can be no code, so that it is mended, not typed anew. */
+export function isMistyped(fault: Fault | null): boolean {
+  return fault !== null && ["not_a_code", "unknown_word", "code_number_too_large"].includes(fault.code);
+}
+
 const AT_LOGIN = {
   would: { autostart: "settings.login.wouldAutostart", unit: "settings.login.wouldUnit" },
   does: { autostart: "settings.login.autostart", unit: "settings.login.unit" },

@@ -34,9 +34,11 @@ export interface Arguments {
   "send.lastReceived": { size: string; when: string };
   "send.lastSentPart": { moved: string; present: string; when: string };
   "send.lastReceivedPart": { moved: string; present: string; when: string };
+  "send.lastNothingNew": { when: string };
   "send.lastIncomplete": { when: string };
   "send.lastDeclined": { when: string };
   "send.lastCancelled": { when: string };
+  "send.lastStopped": { when: string };
   "send.lastFailed": { when: string };
   "send.seeking": { number: string };
   "send.confirm": { name: string };
@@ -64,7 +66,7 @@ export interface Arguments {
   "send.firstContactHint": { what: string };
   "send.firstStep": { device: string; name: string };
   "send.forgotten": { name: string };
-  "send.waitsFor": { name: string };
+  "send.waitsFor": { what: string };
   "send.waits": { name: string; what: string };
   "send.moveUp": { name: string };
   "send.moveDown": { name: string };
@@ -89,6 +91,8 @@ export interface Arguments {
   "inbox.existing.skips": { n: number };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
+  "inbox.times": { n: number };
+  "inbox.timesOrMore": { n: number };
   "note.from": { from: string };
   "note.showAll": { n: number };
   "note.copyFrom": { from: string };

@@ -174,6 +174,22 @@ export class AppState {
     return Boolean(text);
   }
 
+  /** Transfers with a device that are under way. */
+  movingWith({ id, name }: PairedDevice): Transfer[] {
+    return this.transfers.running.filter(({ progress, target }) => (progress.peer_id === null ? target === name : progress.peer_id === id));
+  }
+
+  /**
+   * Whether a device is there now: it announces itself, waits for an answer, or is connected. One
+   * that a transfer waits for may have gone without a word.
+   */
+  isOnline(device: PairedDevice): boolean {
+    const moving = this.movingWith(device);
+    if (moving.some(({ status: { state } }) => state === "interrupted" || state === "stalled")) return false;
+    const isConnected = moving.some(({ progress: { stage } }) => stage !== "connecting");
+    return isConnected || this.surroundings.of(device) !== undefined || this.inbox.offers.some(({ from_id: id }) => id === device.id);
+  }
+
   /** Shows what a device shares. */
   browseDevice(device: PairedDevice): void {
     this.browse.open(device);
@@ -275,9 +291,11 @@ export class AppState {
             forgetLeftOut(id);
           });
         this.devices.list = event.devices;
+        this.#carryPick();
         return;
       case "nearbyChanged":
         this.surroundings.list = event.nearby;
+        this.#carryPick();
         return;
       case "devicePaired":
         this.devices.said(event.device.id, true);
@@ -333,6 +351,12 @@ export class AppState {
         this.view = event.view ?? (event.chosen ? "send" : this.view);
         return;
     }
+  }
+
+  /** The card of a device nearby gives way to another one once it is paired: that one is picked. */
+  #carryPick(): void {
+    const paired = this.surroundings.onCard(this.outbox.picked)?.paired_id;
+    if (paired && this.devices.list.some(({ id }) => id === paired)) this.outbox.picked = paired;
   }
 
   /** What a transfer tells of whether the device that it goes to still knows this one. */

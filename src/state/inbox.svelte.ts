@@ -66,6 +66,11 @@ export class Inbox {
     this.notices = this.notices.filter((notice) => notice.paired !== name);
   }
 
+  /** Takes off what is of no use once it was read. */
+  seen(): void {
+    this.notices = this.notices.filter((notice) => notice.bad);
+  }
+
   dismissNotice(id: number): void {
     this.notices = this.notices.filter((notice) => notice.id !== id);
   }

@@ -15,6 +15,12 @@ export class WaitingTransfers {
     return this.list.filter((other) => other.device === device);
   }
 
+  /** The one that begins before it. */
+  before(waiting: Waiting): Waiting | undefined {
+    const siblings = this.#siblings(waiting);
+    return siblings[siblings.findIndex(({ id }) => id === waiting.id) - 1];
+  }
+
   isFirst(waiting: Waiting): boolean {
     return this.#siblings(waiting)[0]?.id === waiting.id;
   }

@@ -68,7 +68,7 @@ driven("what ended before is listed, searched, opened and forgotten", async (t) 
   await page.wait(GRAPH);
   await page.click(button("Open folder"));
   await eventually("the opener", () => existsSync(opened));
-  assert.equal(readFileSync(opened, "utf8"), join(near.inbox, "survey"));
+  assert.equal(readFileSync(opened, "utf8"), near.inbox);
   await page.type(field("search"), "127.0.0.1:9");
   await eventually("the search", async () => !(await page.find(SURVEY)));
   await page.click(line("thesis", "Failed"));

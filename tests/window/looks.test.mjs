@@ -4,10 +4,13 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { WELCOME, folder, keepPicture, newDevice, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
+import { focus, press } from "./lib/keyboard.mjs";
 import { AXE, SIZES, THEMES, checked, fits, holdsItsText } from "./lib/looks.mjs";
+import { troubled } from "./lib/scenes.mjs";
+import { eventually, windowId } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -31,6 +34,30 @@ for (const [theme, name] of Object.entries(THEMES)) {
     }
   });
 }
+
+driven("the view alone scrolls, however much it holds, and what is no fact is not selected", (t) =>
+  troubled(t, { env: {} }, async (page, what) => {
+    await placeWindow(page, 800, 500);
+    await show(page, "Activity");
+    await page.click(`//h1[. = "Activity"]`);
+    const scroll = () => page.script(() => [document.scrollingElement.scrollTop, document.documentElement.scrollHeight - innerHeight]);
+    assert.ok(await page.script(() => document.querySelector("main").scrollHeight > innerHeight), `${what}: else nothing is tried`);
+    focus(await windowId(page.env));
+    press("End");
+    await page.script(() => scrollTo(0, 10_000));
+    assert.deepEqual(await scroll(), [0, 0], what);
+    press("ctrl+a");
+    const selected = await page.script(() => getSelection().toString());
+    for (const word of ["Activity", "Devices", "Settings", "Copy list"]) assert.ok(!selected.includes(word), `${what}: ${selected}`);
+  }));
+
+driven("the keyboard is at the heading as soon as the window is open, also in the first run", async (t) => {
+  const focused = (page) => page.script(() => document.activeElement.tagName);
+  const page = await openWindow(t, await windowDevice(folder(), "laptop"));
+  await eventually("the heading", async () => (await focused(page)) === "H1");
+  const fresh = await openWindow(t, await newDevice(folder(), "laptop"), {}, [], { shows: WELCOME });
+  await eventually("the first run's heading", async () => (await focused(fresh)) === "H1");
+});
 
 driven("a view that is shown while the window becomes narrower stays whole", async (t) => {
   const page = await openWindow(t, await windowDevice(folder(), "laptop"));

@@ -48,7 +48,7 @@ driven("a window without the code sends once the other window's request was answ
   await here.fill(field("retry-code"), (await there.text(shownCode("ada-laptop"))).toUpperCase().replaceAll("-", "  "));
   await here.click(button("Connect and send"));
   await eventually("the request to go", async () => !(await there.find(request("ada-laptop"))));
-  await there.click(button("Open Inbox"));
+  await there.click("//*[@data-offer-banner]//button[1]");
   await there.click(button("Accept"));
   await eventually("the tree", () => {
     try {

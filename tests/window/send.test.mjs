@@ -195,7 +195,7 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   await keepPicture(page, "send-running");
   // Little enough that nobody is asked whether it is kept.
   await page.click(button("Cancel: big"));
-  await page.click(line("big", "Cancelled"));
+  await page.click(`${line("big", "Stopped, kept")} | ${line("big", "Cancelled")}`);
   await page.wait(showing("Cancelled here."));
   network.kill();
   // The network lost the message about it, so the receiver would wait for the sender to resume.

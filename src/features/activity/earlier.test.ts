@@ -104,7 +104,7 @@ describe("what has ended before", () => {
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
-    expect(shell.called("open_past")).toEqual([{ number: 12 }]);
+    expect(shell.called("reveal_past")).toEqual([{ number: 12 }]);
     await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: survey` }));
     await waitFor(() => expect(screen.queryByText("survey")).toBeNull());
     expect(shell.called("forgetPast")).toEqual([{ number: 12 }]);
@@ -144,7 +144,7 @@ describe("what has ended before", () => {
     expect(shell.called("past")).toEqual([{ query: { direction: "receiving", failed_only: false, search: "", before: null } }]);
     expect(screen.queryByText(t("inbox.nothingReceived"))).toBeNull();
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
-    expect(shell.called("open_past")).toEqual([{ number: 12 }]);
+    expect(shell.called("reveal_past")).toEqual([{ number: 12 }]);
     await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: survey` }));
     expect(await screen.findByText(t("inbox.nothingReceived"))).toBeVisible();
   });

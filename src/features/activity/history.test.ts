@@ -57,7 +57,7 @@ test("what ended just now stands below the heading of its day, which is there on
   const { report: failure } = failed({ code: "cancelled", by: "here" }) as { report: Report };
   const report: Report = { ...failure, outcome: "complete", ended_at: Date.now() / 1000 - 60 };
   const card = moving({ id: "r1", direction: "receiving", title: "album", report });
-  const list = [earlier({ report: { ended_at: Date.now() / 1000 - 60 } }), earlier({ number: 11, id: "p11", report: { ended_at: Date.now() / 1000 - 3 * 86_400 } })];
+  const list = [earlier({ report: { ended_at: Date.now() / 1000 - 60 } }), earlier({ number: 11, id: "p11", title: "notes", report: { ended_at: Date.now() / 1000 - 3 * 86_400 } })];
   const shell = await startWindow({ transfers: [card] }, { past: () => list });
   for (const view of ["activity", "inbox"] as const) {
     shell.app.view = view;

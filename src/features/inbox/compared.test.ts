@@ -177,10 +177,11 @@ describe("the banner in other views", () => {
   });
 
   test("opens the card of its offer, where what is pointed out has to be read first", async () => {
-    await startWindow({ devices: [labWs], offers: [offer({ dot_names: [{ path: ".bashrc" }] })] });
+    await startWindow({ devices: [labWs], offers: [offer({ dot_names: [{ path: ".bashrc" }], totals_final: true })] });
     const banner = document.querySelector<HTMLElement>("[data-offer-banner]")!;
     expect(within(banner).queryByRole("button", { name: t("inbox.accept") })).toBeNull();
-    await user.click(within(banner).getByRole("button", { name: t("window.openInbox") }));
+    // Its facts are no control of their own.
+    await user.click(within(banner).getByText("9.0 GB free afterwards"));
     await waitFor(() => expect(screen.getByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toHaveFocus());
   });
 

@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Note } from "../../ipc";
 import { t } from "../../messages";
 import { startWindow } from "../../testing/shell";

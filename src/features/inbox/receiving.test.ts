@@ -60,10 +60,23 @@ describe("receiving", () => {
     expect(screen.getByText(t("inbox.paired", { name: "nas" }))).toBeVisible();
   });
 
+  test("that a machine is paired was read by whoever leaves the view, and what failed stays", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    shell.tell({ event: "devicePaired", device: labWs });
+    shell.app.inbox.offerChanged(offer());
+    shell.app.inbox.offerGone("o1", "overtaken");
+    await show("inbox");
+    expect(await screen.findByText(t("inbox.paired", { name: "lab-ws" }))).toBeVisible();
+    await show("send");
+    await show("inbox");
+    expect(screen.queryByText(t("inbox.paired", { name: "lab-ws" }))).toBeNull();
+    expect(screen.getByText(t("inbox.overtaken", { from: "laptop" }))).toBeVisible();
+  });
+
   test("an offer is announced, and accepting it numbers the top folder by default", async () => {
     const shell = await startWindow({}, { accept: () => moving({ id: "o1", direction: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });
-    await user.click(await screen.findByRole("button", { name: t("window.openInbox") }));
+    await user.click(await screen.findByRole("button", { name: t("inbox.offerFrom", { from: "laptop" }) }));
     const card = screen.getByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) });
     expect(card).toHaveTextContent("12 items, 5.0 MB so far");
     expect(card).toHaveTextContent("9.0 GB free");
@@ -121,6 +134,23 @@ describe("receiving", () => {
     await waitFor(() => expect(shell.called("forgetTransfer")).toEqual([{ id: "r1" }]));
     await waitFor(() => expect(screen.queryByText("album")).toBeNull());
     expect(screen.getByText("survey")).toBeVisible();
+  });
+
+  test("the same from the same device is one entry, the latest, and the others are folded below it", async () => {
+    const { report } = failed({ code: "gone" }) as { report: Report };
+    const peer_id = labWs.id;
+    const card = (id: string, ended_at: number, change = {}) => moving({ id, direction: "receiving", title: "holiday", progress: progress({ stage: "ended", peer_id }), report: { ...report, ended_at }, ...change });
+    const line = (number: number, change = {}) => earlier({ number, id: `p${number}`, title: "holiday", peer_id, report: { ended_at: number }, ...change });
+    const lines = [line(40, { id: "broken", report }), line(30), line(20), line(19, { title: "other" }), line(18, { peer_id: "cd".repeat(32) }), line(17, { more_names: 1 })];
+    await startWindow({ transfers: [card(`broken-${peer_id}`, 40), card("whole", 50, { report: { ...report, outcome: "complete", ended_at: 50 } })] }, { past: () => lines });
+    await show("inbox");
+    await screen.findByText("other");
+    const entries = () => [...document.querySelectorAll<HTMLElement>("[data-transfer], [data-past]")].map(({ dataset }) => dataset.transfer ?? dataset.past);
+    expect(entries(), "another name, another device and more names are something else").toEqual(["whole", "19", "18", "17"]);
+    expect(screen.queryByText(t("fault.gone")), "what a later one has brought is no failure any more").toBeNull();
+    await user.click(screen.getByRole("button", { name: t("inbox.times", { n: 4 }) }));
+    expect(entries()).toEqual(["whole", "40", "30", "20", "19", "18", "17"]);
+    expect(screen.queryByRole("button", { name: t("activity.retry") })).toBeNull();
   });
 
   test("offers that expired are one line, which opens into them", async () => {

@@ -424,7 +424,8 @@ describe("sending", () => {
     expect(shell.app.outbox.chosen).toBeNull();
     expect(await screen.findByText(t("send.waits", { what: "dataset-v3", name: "lab-ws" }))).toBeVisible();
     shell.tell({ event: "waitingChanged", waiting: [waiting("1", "holiday"), waiting("2", "dataset-v3")] });
-    await waitFor(() => expect(screen.getAllByText(t("send.waitsFor", { name: "lab-ws" }))).toHaveLength(2));
+    expect(await screen.findByText(t("send.waitsFor", { what: "holiday" })), "each names what is before it").toBeVisible();
+    expect(screen.getByText(t("state.waitingTurn")), "nothing is known to be under way").toBeVisible();
     expect(screen.getByRole("button", { name: t("send.moveUp", { name: "holiday" }) })).toHaveAttribute("aria-disabled", "true");
     await user.click(screen.getByRole("button", { name: t("send.moveUp", { name: "dataset-v3" }) }));
     await user.click(screen.getByRole("button", { name: t("send.remove", { name: "holiday" }) }));
@@ -432,10 +433,24 @@ describe("sending", () => {
     expect(shell.called("removeWaiting")).toEqual([{ id: "1" }]);
     await show("activity");
     expect(screen.getByRole("heading", { name: t("activity.running") })).toBeVisible();
-    expect(screen.getAllByText(t("send.waitsFor", { name: "lab-ws" }))).toHaveLength(2);
+    expect(screen.getByText(t("send.waitsFor", { what: "holiday" }))).toBeVisible();
     // It begins by itself, and is listed although nobody here has just asked for it.
     shell.tell({ event: "transferStarted", transfer: moving({ id: "w2", target: "lab-ws" }) });
     await waitFor(() => expect(shell.app.transfers.find("w2")).toBeDefined());
+  });
+
+  test("what runs stands above what waits for it, which names it, and what has ended stands last", async () => {
+    const ended = moving({ id: "e", title: "before", progress: progress({ stage: "ended" }), report: { ...(failed({ code: "gone" }).report), outcome: "complete" } as Report });
+    const other = moving({ id: "o", title: "elsewhere", target: "nas", progress: progress({ peer_id: "cd".repeat(32) }) });
+    const waiting = [{ id: "1", device: labWs.id, target: "lab-ws", title: { path: "photos" }, more_names: 0 }];
+    const shell = await startWindow({ devices: [labWs], waiting, transfers: [ended, other, moving({ id: "r", title: "lidar", more_names: 2, target: "lab-ws", progress: progress() })] });
+    const titles = screen.getAllByRole("heading", { level: 2 }).map(({ textContent }) => textContent);
+    expect(titles.slice(-3)).toEqual([t("activity.running"), t("send.waiting"), t("send.recent")]);
+    const row = () => document.querySelector<HTMLElement>("[data-waiting]")!;
+    expect(within(row()).getByText(t("send.waitsFor", { what: t("activity.titleMore", { title: "lidar", n: 2 }) }))).toBeVisible();
+    shell.update("r", { is: "ended", progress: progress({ stage: "ended" }), report: ended.report! });
+    await waitFor(() => expect(within(row()).getByText(t("state.waitingTurn"))).toBeVisible());
+    expect(screen.getByRole("article", { name: /^lidar/ })).toHaveAttribute("data-ended");
   });
 
   test("a click on a device in the sidebar picks its card", async () => {

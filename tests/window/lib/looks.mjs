@@ -62,11 +62,12 @@ export async function holdsItsText(page, where) {
   assert.deepEqual(low, [], where);
 }
 
-/** Everything is as wide as the window. */
+/** Everything is as wide as the window, and the page as high: the view alone scrolls. */
 export async function fits(page, where) {
   const wide = await page.script(() => {
     const main = document.querySelector("main");
-    return [document.documentElement.scrollWidth - innerWidth, main.scrollWidth - main.clientWidth];
+    const { scrollHeight, scrollWidth } = document.documentElement;
+    return [scrollWidth - innerWidth, main.scrollWidth - main.clientWidth, scrollHeight - innerHeight];
   });
-  assert.deepEqual(wide, [0, 0], `${where} needs no sideways scrolling`);
+  assert.deepEqual(wide, [0, 0, 0], `${where} scrolls in the view, and not sideways`);
 }
