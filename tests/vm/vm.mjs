@@ -21,7 +21,7 @@ const MEMORY_MIB = 2048;
  */
 const STARTS_MAX = 3;
 /**
- * Without `no_timer_check` the kernel waits for ten ticks of its timer while it boots, and panics if
+ * Without `no_timer_check` the kernel waits for ten ticks of its timer while it boots. It panics if
  * they are late, as on a machine that is busy.
  */
 const COMMAND_LINE = "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off no_timer_check";
