@@ -155,7 +155,7 @@ const SUITES = [
       buildTools();
     },
     steps: () => filesTogether("desktop"),
-    busy: 0.5,
+    busy: 0.3,
   },
   {
     name: "front end",

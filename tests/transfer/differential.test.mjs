@@ -13,7 +13,7 @@ const SHRUNK_LINES = 40;
 const lacks = Differential.lacks();
 
 describe("generated trees", { skip: lacks }, () => {
-  for (const [kind, count, tool] of [["copy", 60, "cp -a"], ["send", 20, "rsync -aHX"]]) {
+  for (const [kind, count, tool] of [["copy", 40, "cp -a"], ["send", 20, "rsync -aHX"]]) {
     test(`${kind} does as ${tool} does`, async (t) => {
       const differential = new Differential(folder(t));
       differential.prepare();
