@@ -2,6 +2,7 @@
 // has started, and counts as a failure with its name.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { Meter } from "./processor.mjs";
 
 /**
  * After this time, the output of a killed program is not waited for any more, because a process of
@@ -10,6 +11,9 @@ import { createInterface } from "node:readline";
 const OUTPUT_AFTER_MS = 5000;
 
 const SIGNALS = ["SIGINT", "SIGTERM"];
+
+/** The exit status of a shell whose program ended by a signal is this much and its number. */
+const SIGNAL_STATUS = 128;
 
 /** Kills what each running command has started. */
 const kills = new Set();
@@ -22,13 +26,15 @@ function interrupted(signal) {
 
 /**
  * Runs a command and passes its output on line by line. Resolves to its exit status (null after a
- * signal), and whether it reached the limit.
+ * signal), whether it reached the limit, and its processor time.
  *
- * @returns {Promise<{ status: number | null, hung: boolean }>}
+ * @returns {Promise<{ status: number | null, hung: boolean, cpuMs: number }>}
  */
 export function runLimited(command, args, options, limitMs, onLine) {
+  const meter = new Meter();
+  const [shell, ...before] = meter.words;
   // A process group of its own, so that the processes that it started can be killed with it.
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options, detached: true });
+  const child = spawn(shell, [...before, command, ...args], { ...options, stdio: ["ignore", "pipe", "pipe", "pipe"], detached: true });
   const kill = () => {
     try {
       process.kill(-child.pid, "SIGKILL");
@@ -38,7 +44,9 @@ export function runLimited(command, args, options, limitMs, onLine) {
   };
   if (kills.size === 0) SIGNALS.forEach((signal) => process.on(signal, interrupted));
   kills.add(kill);
-  const ends = [child.stdout, child.stderr].map((output) => {
+  const times = [];
+  const outputs = [[child.stdout, onLine], [child.stderr, onLine], [child.stdio[3], (line) => times.push(line)]];
+  const ends = outputs.map(([output, onLine]) => {
     const lines = createInterface({ input: output, crlfDelay: Infinity });
     lines.on("line", onLine);
     return new Promise((resolve) => lines.on("close", resolve));
@@ -53,7 +61,7 @@ export function runLimited(command, args, options, limitMs, onLine) {
       clearTimeout(limit);
       kills.delete(kill);
       if (kills.size === 0) SIGNALS.forEach((signal) => process.removeListener(signal, interrupted));
-      resolve({ status, hung });
+      resolve({ status: status > SIGNAL_STATUS ? null : status, hung, cpuMs: meter.end(times) });
     };
     child.on("error", (error) => {
       onLine(`${command}: ${error.message}`);
@@ -93,7 +101,7 @@ async function runStep({ name, command, args, options, limitMs }, tally, onLine,
     onLine(line);
     tally.take(line);
   };
-  const { status, hung } = await runLimited(command, args, options, limitMs, (line) => {
+  const { status, hung, cpuMs } = await runLimited(command, args, options, limitMs, (line) => {
     const long = line.match(/^test (.+) has been running for over \d+ seconds/);
     if (long) running.add(long[1]);
     const ended = line.match(/^test (.+) \.\.\. /);
@@ -102,7 +110,7 @@ async function runStep({ name, command, args, options, limitMs }, tally, onLine,
     else take(line);
   });
   kept.forEach(take);
-  tally.took(name, Date.now() - started);
+  tally.took(name, Date.now() - started, cpuMs);
   if (hung) {
     const which = running.size > 0 ? `: ${[...running].join(", ")}` : "";
     onLine(`${name} did not end within ${limitMs / 1000} s and was killed${which}`);

@@ -32,7 +32,7 @@ export class Tally {
    * How many lines of the current failed test may still be kept; null outside the list of failures.
    */
   #detailsLeft = null;
-  /** How long each program took, as [name, ms]. */
+  /** How long each program took, and its processor time. */
   times = [];
   #closings = 0;
   /** Failures when the step before ended: see `broke`. */
@@ -68,8 +68,13 @@ export class Tally {
     this.#failedBefore = this.failed;
   }
 
-  took(name, ms) {
-    this.times.push([name, ms]);
+  took(name, ms, cpuMs) {
+    this.times.push({ name, ms, cpuMs });
+  }
+
+  /** The processor time of all its programs. */
+  get cpuMs() {
+    return this.times.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
   }
 
   skip(name, why) {

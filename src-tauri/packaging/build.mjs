@@ -14,7 +14,8 @@ const TARGET = join(WORKSPACE, "target/package");
 /**
  * Whether the builds of the tests are packed, without their symbols, to try the packages: release
  * builds take ten minutes of two processors. Their paths of sources are this machine's. Only the
- * command for servers is built for that, without optimisation.
+ * command for servers is built for that, without optimisation. Packing compresses little then,
+ * because it would take most of the time.
  */
 export const IS_TRIAL = process.env.RINGWAY_PACKAGE === "trial";
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { ROOT, capture, run } from "../../tests/setup/process.mjs";
+import { IS_TRIAL } from "./build.mjs";
 import { FONT_LICENCE, wholeTree } from "./tree.mjs";
 
 const SCRIPTS = join(ROOT, "src-tauri/packaging/deb");
@@ -52,7 +53,7 @@ export function packDeb(folder, work, how) {
   tree.settle(how.epoch);
   const path = join(folder, `ringway_${how.version}_${architecture}.deb`);
   const env = { ...process.env, SOURCE_DATE_EPOCH: `${how.epoch}` };
-  run("dpkg-deb", ["--root-owner-group", "-Zxz", "-z3", "--build", tree.root, path], { env });
+  run("dpkg-deb", ["--root-owner-group", "-Zxz", `-z${IS_TRIAL ? 0 : 3}`, "--build", tree.root, path], { env });
   return path;
 }
 

@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, run } from "../../tests/setup/process.mjs";
+import { IS_TRIAL } from "./build.mjs";
 import { FONT_LICENCE, wholeTree } from "./tree.mjs";
 
 /** Packs it into `folder`; gives its path. */
@@ -25,7 +26,7 @@ export function packRpm(folder, work, how) {
     "debug_package %{nil}",
     "__os_install_post %{nil}",
     "_build_id_links none",
-    "_binary_payload w9.zstdio",
+    `_binary_payload w${IS_TRIAL ? 1 : 9}.zstdio`,
   ].flatMap((define) => ["--define", define]);
   const env = { ...process.env, SOURCE_DATE_EPOCH: `${how.epoch}` };
   run("rpmbuild", ["-bb", "--quiet", ...defines, spec], { env });

@@ -2,7 +2,7 @@
 // to put it there.
 import { join } from "node:path";
 import { ROOT, run } from "../../tests/setup/process.mjs";
-import { PROCESSOR } from "./build.mjs";
+import { IS_TRIAL, PROCESSOR } from "./build.mjs";
 import { COMPLETIONS, Tree, completion, manual, units } from "./tree.mjs";
 
 const HERE = join(ROOT, "src-tauri/packaging");
@@ -25,7 +25,7 @@ export function packTarball(folder, work, { builtStatic, version, epoch }) {
   tree.copy(join(ROOT, "LICENSE"), "LICENSE");
   tree.settle(epoch);
   const path = join(folder, `${name}.tar.gz`);
-  const same = ["--sort=name", `--mtime=@${epoch}`, "--owner=0", "--group=0", "--numeric-owner", "--use-compress-program=gzip -9n"];
+  const same = ["--sort=name", `--mtime=@${epoch}`, "--owner=0", "--group=0", "--numeric-owner", `--use-compress-program=gzip -${IS_TRIAL ? 1 : 9}n`];
   run("tar", ["-C", work, ...same, "-cf", path, name]);
   return path;
 }

@@ -128,6 +128,16 @@ test("a program that hangs is killed with its children and named, and the others
   assert.ok(["Z", undefined].includes(stateOf(child)), "its child has been killed, too");
 });
 
+test("each program's processor time is counted, with that of its children, and none of a time asleep", async () => {
+  const tally = new Tally();
+  const works = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
+  const steps = [program("works", [], `sh -c '${works}'`), program("sleeps", [], "sleep 0.2")];
+  await runSteps(steps.map((step) => ({ ...step, limitMs: 60_000 })), tally, () => {});
+  const [busy, idle] = tally.times.map(({ cpuMs }) => cpuMs);
+  assert.ok(busy > idle && idle >= 0, `${busy} and ${idle} ms`);
+  assert.equal(tally.cpuMs, busy + idle);
+});
+
 test("cargo: the test programs are found among its messages, with the package's folder and programs", () => {
   const target = (kind, name) => ({ kind: [kind], name, src_path: `/w/p/${name}.rs`, doctest: kind === "lib" });
   const artifact = (kind, name, isTest) => ({

@@ -27,6 +27,9 @@ const TREES_BYTES_MAX = 512 << 20;
 /** The plain cases with the fewest descriptors run on a disk. */
 const parentOf = (isPlain) => (isPlain ? onDisk() : inMemory(TREES_BYTES_MAX));
 
+/** A file of this size is sent in ranges, to the end of which it is open. */
+const RANGED_BYTES = 600_000;
+
 const under = (limit) => ["prlimit", `--nofile=${limit}:${limit}`, "--"];
 
 /** A tree that is `LEVELS` deep, with files, links and attributes at each level. */
@@ -37,7 +40,7 @@ function deep(path) {
     writeFileSync(join(at, "file"), `level ${level}`);
     linkSync(join(at, "file"), join(at, "another name"));
     symlinkSync("file", join(at, "link"));
-    if (level % 20 === 0) writeFileSync(join(at, "large"), randomBytes(2 << 20));
+    if (level % 20 === 0) writeFileSync(join(at, "large"), randomBytes(RANGED_BYTES));
     at = join(at, "d");
   }
   mkdirSync(at);
@@ -50,9 +53,9 @@ function deep(path) {
 function wide(path) {
   for (let folder = 0; folder < 150; folder += 1) {
     mkdirSync(join(path, `${folder}`), { recursive: true });
-    for (let file = 0; file < 20; file += 1) writeFileSync(join(path, `${folder}/${file}`), `${folder} ${file}`);
+    for (let file = 0; file < 6; file += 1) writeFileSync(join(path, `${folder}/${file}`), `${folder} ${file}`);
   }
-  for (let file = 0; file < 24; file += 1) writeFileSync(join(path, `large ${file}`), randomBytes(1 << 20));
+  for (let file = 0; file < 24; file += 1) writeFileSync(join(path, `large ${file}`), randomBytes(RANGED_BYTES));
   return path;
 }
 

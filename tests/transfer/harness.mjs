@@ -3,15 +3,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TESTTOOLS } from "../setup/build.mjs";
 import { Device, Running, differences, freePort } from "../setup/devices.mjs";
+import { inMemory } from "../setup/memory.mjs";
 import { capture, run } from "../setup/process.mjs";
 import { counting } from "../setup/wire.mjs";
 
-export { Device, differences };
+export { Device, differences, inMemory };
 
 /**
  * A code in the form that a receiver draws. Both ends get it by file or environment, never as an
@@ -36,21 +37,6 @@ export function folder(t, parent = tmpdir()) {
     rmSync(path, { recursive: true, force: true, maxRetries: 20 });
   });
   return path;
-}
-
-const MEMORY = "/dev/shm";
-
-/**
- * Where a test keeps trees that are not about a disk: in memory if it has enough space, because on
- * a disk each synchronisation waits for what other tests write.
- */
-export function inMemory(bytes) {
-  try {
-    const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize > bytes ? MEMORY : tmpdir();
-  } catch {
-    return tmpdir();
-  }
 }
 
 /**

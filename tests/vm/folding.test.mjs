@@ -9,7 +9,7 @@ import { CACHE, ROOT, run, which } from "../setup/process.mjs";
 import { runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/folding.sh");
-const TIMEOUT_SECONDS = 300;
+const TIMEOUT_SECONDS = 800;
 /** Enough free space for a receiver. */
 const IMAGE_KIB = 8192;
 /** EXT4_CASEFOLD_FL and EXT4_EXTENTS_FL. */

@@ -7,7 +7,8 @@ import { which } from "../setup/process.mjs";
 import { kernelTlsMissing, runWithKernelTls } from "./vm.mjs";
 
 /**
- * Emulated, nine transfers of 40 MB with debug builds, on two busy cores. A hang must still end.
+ * Emulated, nine transfers of 10 MB at most with debug builds, on two busy cores. A hang must still
+ * end.
  */
 const TIMEOUT_SECONDS = 900;
 

@@ -32,13 +32,15 @@ crossing() {
   rm -rf "$name/inbox"
 }
 
-# Ten thousand small files with little in them, and one large one.
-mkdir many large
-for folder in $(seq 100); do
+# Two thousand small files with little in them, and larger ones.
+mkdir many large larger
+for folder in $(seq 20); do
   mkdir "many/$folder"
   for file in $(seq 100); do echo "$folder $file" > "many/$folder/$file"; done
 done
-head -c 40000000 /dev/urandom > large/file
+head -c 10000000 /dev/urandom > large/file
+# Long enough for lanes to be added, which takes seconds.
+head -c 40000000 /dev/urandom > larger/file
 
 # The link is to lose single packets, not the 64-KiB pieces in which data is sent.
 # By their paths, because the ip and tc of the guest's shell can do less.
@@ -47,7 +49,7 @@ head -c 40000000 /dev/urandom > large/file
 verdict "there is a long link" $?
 
 crossing many-files many
-crossing large-file large
+crossing large-file larger
 crossing large-file-one-lane large --lanes 1
 grown=$(grep '"finished"' large-file/send.json | grep -o '"lanes":[0-9]*' | tail -n 1 | cut -d : -f 2)
 [ "${grown:-0}" -ge 4 ]
@@ -57,7 +59,7 @@ verdict "the network is named as what limits" $?
 
 # The first lanes fill this one, and more would only share it.
 /bin/tc qdisc change dev lo root netem delay 10ms rate "$rate" limit 20000
-crossing full-link large
+crossing full-link larger
 grown=$(grep '"finished"' full-link/send.json | grep -o '"lanes":[0-9]*' | tail -n 1 | cut -d : -f 2)
 [ "${grown:-99}" -le 4 ]
 verdict "a full link is given no more lanes" $?

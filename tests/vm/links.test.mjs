@@ -8,7 +8,7 @@ import { ROOT, which } from "../setup/process.mjs";
 import { runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/links.sh");
-const TIMEOUT_SECONDS = 600;
+const TIMEOUT_SECONDS = 800;
 const EXPECTED = [
   "there is a long link",
   ...["many-files", "large-file", "large-file-one-lane", "full-link"].map((name) => `${name}: the tree arrives`),

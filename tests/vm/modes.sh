@@ -6,7 +6,7 @@ set -u
 work=$(mktemp -d /tmp/ringway-modes-XXXXXX)
 clock=
 [ "${1:-}" = guest ] && clock=--instruction-clock
-ringway bench modes --json --at "$work" --small 120 --medium 12 --huge 3M --rounds 1 --lanes 1,2 $clock
+ringway bench modes --json --at "$work" --small 40 --medium 4 --huge 1M --rounds 1 --lanes 1,2 $clock
 status=$?
 echo "left $(find "$work" -mindepth 1 | wc -l)"
 rm -rf "$work"

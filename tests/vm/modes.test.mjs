@@ -11,7 +11,7 @@ import { hostHasKernelTls, runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/modes.sh");
 /** Some hundred runs of a few megabytes, emulated on one processor. */
-const TIMEOUT_SECONDS = 600;
+const TIMEOUT_SECONDS = 800;
 
 const MOVERS = [
   ...["read+send > recv+write", "splice > recv+write", "splice, always MORE > recv+write", "sendfile > recv+write"],

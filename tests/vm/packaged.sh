@@ -12,8 +12,8 @@ port=47400
 . "$here/tls.sh"
 
 mkdir -p tree/below
-for file in $(seq 500); do echo "content $file" > "tree/below/$file"; done
-head -c 40000000 /dev/urandom > tree/large
+for file in $(seq 100); do echo "content $file" > "tree/below/$file"; done
+head -c 10000000 /dev/urandom > tree/large
 
 for near in shared static; do
   far=static
@@ -21,8 +21,8 @@ for near in shared static; do
   near_ringway=ringway-$near far_ringway=ringway-$far
   crossing kernel kernel "$near-to-$far-" --lanes 1
   one_key=$grown
-  # 16 MB under each key.
-  crossing kernel kernel "renewed-$near-to-$far-" --lanes 1 --records-per-key 1024
+  # 4 MB under each key, the least that is possible.
+  crossing kernel kernel "renewed-$near-to-$far-" --lanes 1 --records-per-key 256
   [ "$one_key" -gt 0 ] && [ "$grown" -ge $((2 * one_key)) ]
   verdict "$near-to-$far: the kernel encrypted, and took new keys on the way" $?
 done
