@@ -846,8 +846,8 @@ kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?
 	code: "connection_lost",
 } & OsError | 
 /**
- *  The receiver closed the connection before anything was offered: it has no place for another
- *  connection, or is ending.
+ *  The receiver closed a new connection before anything was sent on it: it has no place for
+ *  another one, or is ending.
  */
 ({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer broke the protocol. */

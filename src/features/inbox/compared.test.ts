@@ -66,12 +66,12 @@ describe("how an offer compares with what is there", () => {
     await user.selectOptions(screen.getByLabelText(t("inbox.existing")), "replace");
     for (const said of [updates, renamed]) expect(screen.queryByText(said)).toBeNull();
     expect(group).toHaveTextContent("2 new, 300 unchanged, 20 differ here (3 changed or made here)");
-    expect(screen.getByText("“Replace” overwrites 3 items that were changed or made here.")).toBeVisible();
+    expect(screen.getByText("As listed by the sender, “Replace” overwrites 3 items that were changed or made here.")).toBeVisible();
     expect(screen.getByText(t("offer.overwritesAll"))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("inbox.showDifferences") }));
     expect(shell.called("offerDifferences")).toEqual([{ id: "o1", onConflict: "replace" }]);
     shell.tell({ event: "offerChanged", offer: offer({ ...names, in_place: { ...inPlace, state: "comparing" } }) });
-    expect(await screen.findByText("“Replace” overwrites at least 3 items that were changed or made here.")).toBeVisible();
+    expect(await screen.findByText("As listed by the sender, “Replace” overwrites at least 3 items that were changed or made here.")).toBeVisible();
     await user.selectOptions(screen.getByLabelText(t("inbox.existing")), "keep");
     expect(screen.queryByText(/overwrites/)).toBeNull();
   });

@@ -31,6 +31,9 @@ pub(crate) enum Exit {
     Terminated = 143,
 }
 
+/// What a command goes on with, or how it ends without that.
+pub(crate) type OrExit<T> = Result<T, Exit>;
+
 /// The list above for people.
 pub(crate) const EXIT_HELP: &str = "\
 Exit status:

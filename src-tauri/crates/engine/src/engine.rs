@@ -56,7 +56,7 @@ pub struct Engine {
 
 /// What is remembered of a get, to get it again; none where it has a selection that is not.
 fn remembered(shared: &Shared, request: &GetRequest) -> Option<Reget> {
-    let (selection, by_list) = of_selection(&request.selection)?;
+    let (selection, by_list) = of_selection(&request.options.selection)?;
     Some(Reget {
         paths: request.paths.clone(),
         selection,
@@ -67,7 +67,7 @@ fn remembered(shared: &Shared, request: &GetRequest) -> Option<Reget> {
             Expected::Mounted | Expected::Any | Expected::Made => None,
         },
         landing: (&request.accept).into(),
-        verify: request.verify,
+        verify: request.options.verify,
     })
 }
 
@@ -463,7 +463,7 @@ impl Engine {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let sources = request.sources.iter().take(PAST_PATHS_MAX);
         let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();
-        let remembered = of_selection(&request.selection).filter(|_| sources.len() == request.sources.len());
+        let remembered = of_selection(&request.options.selection).filter(|_| sources.len() == request.sources.len());
         let record = Record {
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: sources.iter().map(|source| source.path.clone()).collect(),
@@ -472,7 +472,7 @@ impl Engine {
                 sources,
                 selection,
                 by_list,
-                verify: request.verify,
+                verify: request.options.verify,
                 in_share: request.in_share.clone(),
             }),
             ..Record::of(&self.shared.store)

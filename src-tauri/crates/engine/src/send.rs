@@ -233,7 +233,9 @@ impl Job<'_> {
                             self.transfer.figures().lanes = lanes.started;
                         }
                         Err(_) if !is_needed => lanes.dropped(self.transfer),
-                        Err(fault @ Fault::ConnectionLost(_)) => return Err(self.why_broken(session, fault).await),
+                        Err(fault @ (Fault::ConnectionLost(_) | Fault::TurnedAway)) => {
+                            return Err(self.why_broken(session, fault).await);
+                        }
                         Err(error) => return Err(error),
                     }
                     told_end |= self.finish_if_over(session, lanes, &mut told);
@@ -260,10 +262,10 @@ impl Job<'_> {
                     if lanes.is_none() && offered.elapsed() > ANSWER_AT_ONCE {
                         self.transfer.figures().await_answer(true);
                     }
+                    self.stops.look(Some(Duration::from_millis(LANE_SILENCE_MAX_MS)));
                     self.report_walk(session, &mut told, false);
                     if looked.elapsed() >= LANES_LOOK_EVERY {
                         looked = Instant::now();
-                        self.stops.stop_unanswered(Duration::from_millis(LANE_SILENCE_MAX_MS));
                         if let Some(lanes) = &lanes {
                             stall.look(std::time::Instant::now(), self.seen(lanes))?;
                         }
@@ -345,7 +347,7 @@ impl Job<'_> {
         };
         // Lanes that come to their end have nothing to share.
         if lanes.opening.is_empty() && lanes.running == lanes.started {
-            let more = lanes.growth.lanes_to_add(now, bytes, limited && !self.stops.fill_the_link());
+            let more = lanes.growth.lanes_to_add(now, bytes, limited && !self.stops.seen().fill_the_link);
             lanes.open(origin, more);
         }
     }
@@ -353,7 +355,7 @@ impl Job<'_> {
     /// What there is to see of whether anything moves.
     fn seen(&self, lanes: &Lanes) -> Seen {
         let figures = self.transfer.figures();
-        Seen::by_sender(self.stops.acknowledged(), self.clocks.of_sender(), figures.gauge.receiver_reported())
+        Seen::by_sender(self.stops.seen().acknowledged, self.clocks.of_sender(), figures.gauge.receiver_reported())
             .of(figures.bytes_total, lanes.are_over())
     }
 

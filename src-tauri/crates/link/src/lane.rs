@@ -29,7 +29,7 @@ use tokio_rustls::TlsStream;
 use crate::kernel_tls;
 use crate::record_boundary::CorkStream;
 use crate::tls::Channel;
-pub use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding, Successor};
+pub use lasting::{Arriving, Begun, LaneStops, LanesSeen, Renewing, Succeeding, Successor};
 pub use receiving::ReceivingLane;
 pub use relay::{Relay, Share};
 pub use sending::SendingLane;
@@ -61,7 +61,7 @@ const LONG_LINK_UNSENT_MAX: usize = 128 * 1024;
 
 /// After this silence a lane's connection is probed. So a connection whose packets alone are
 /// dropped ends while the session lives, after `LANE_SILENCE_MAX_MS`. A connection with data under
-/// way is not probed; [`LaneStops::stop_unanswered`] handles that.
+/// way is not probed; [`LaneStops::look`] handles that.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 

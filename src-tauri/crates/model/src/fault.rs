@@ -521,8 +521,8 @@ pub enum Fault {
     },
     /// The connection ended before the receipt.
     ConnectionLost(OsError),
-    /// The receiver closed the connection before anything was offered: it has no place for another
-    /// connection, or is ending.
+    /// The receiver closed a new connection before anything was sent on it: it has no place for
+    /// another one, or is ending.
     TurnedAway,
     /// The peer broke the protocol.
     Protocol {

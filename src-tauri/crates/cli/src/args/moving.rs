@@ -1,9 +1,9 @@
 //! The options that several commands have alike: how entries move between two devices, and how they
 //! land.
 use clap::Args;
-use ringway_engine::{AcceptOptions, KeptAttributes, limits};
+use ringway_engine::{AcceptOptions, KeptAttributes, TransferOptions, limits};
 
-use super::{CompressArg, ConflictArg, DeltaArg, HomeArgs, LimitArg, RetryArg};
+use super::{CompressArg, ConflictArg, DeltaArg, HomeArgs, LimitArg, PathArgs, RetryArg};
 use crate::exit::Refusal;
 
 /// How entries move, for the command that dials: `send` and `get`.
@@ -47,6 +47,25 @@ pub(crate) struct MovingArgs {
     /// out: fewer than is safe serve no other purpose
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,
+}
+
+impl MovingArgs {
+    /// The same for the engine, with the limit that was typed, if one was.
+    pub(crate) fn options(&self, paths: &PathArgs) -> TransferOptions {
+        TransferOptions {
+            tls: paths.tls.into(),
+            io: paths.io.into(),
+            lanes: self.lanes,
+            compression: self.compress.into(),
+            delta: self.delta.into(),
+            limit: self.limit.and_then(LimitArg::limit),
+            verify: self.verify,
+            records_per_key: self.records_per_key,
+            retry: self.retry.time(),
+            timeout: self.timeout.time(),
+            ..TransferOptions::default()
+        }
+    }
 }
 
 /// What is kept of owners and access control lists, for `recv`, `get` and `serve`.
@@ -112,13 +131,14 @@ impl LandingArgs {
 
     /// The same for the engine.
     pub(crate) fn accept_options(&self) -> AcceptOptions {
-        self.kept.attributes().besides(AcceptOptions {
+        AcceptOptions {
             on_conflict: self.on_conflict.into(),
+            kept: self.kept.attributes(),
             keep_setuid: self.setuid,
             into_home: self.home.into_home(),
             widen_modes: self.modes,
             ..AcceptOptions::default()
-        })
+        }
     }
 }
 

@@ -161,7 +161,7 @@ impl Questions {
         let Some(offer) = self.waiting.front().map(IncomingOffer::summary) else { return };
         let on_conflict = if offer.in_share.is_some() { OnConflict::RenameTop } else { self.on_conflict };
         if let Some(counts) = offer.compared_under(on_conflict).as_ref().and_then(sentences::compared) {
-            out.must_say(format_args!("  Compared with that folder: {counts}."));
+            out.must_say(format_args!("  Compared with that folder: as listed by the sender, {counts}."));
         }
         for says in sentences::would_do(&offer, on_conflict) {
             out.must_say(format_args!("  {}", says.what()));

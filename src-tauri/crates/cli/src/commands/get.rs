@@ -3,13 +3,15 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Result;
-use ringway_engine::{Engine, GetRequest, GivenSecret, PathInShare, Reference, Reget, Remembered, Target};
+use ringway_engine::{
+    Engine, GetRequest, GivenSecret, PathInShare, Reference, Reget, Remembered, Target, TransferOptions,
+};
 use ringway_model::{AuthError, Fault, Outcome, Selection};
 
 use super::send::ask_for_code;
 use super::{planned, selected};
 use crate::args::destination::destination;
-use crate::args::{self, GetArgs, LimitArg, MovingArgs, SelectionSources};
+use crate::args::{self, GetArgs, SelectionSources};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::exit::{Exit, Refusal};
@@ -30,7 +32,7 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
         None => named(engine, &args)?,
     };
     let landing = before.landing;
-    args::check_landing(landing.keep_owner)?;
+    args::check_landing(landing.kept.owner)?;
     if !args.dry_run {
         engine.take_folder(&before.destination);
         engine.check_folder(&before.destination, landing.into_home)?;
@@ -84,26 +86,19 @@ struct Wanted {
 
 impl Wanted {
     fn request(&self, args: &GetArgs, secret: Option<&GivenSecret>) -> GetRequest {
-        let MovingArgs { lanes, limit, compress, delta, verify, retry, timeout, records_per_key } = args.moving;
-        let Reget { paths, selection, destination, folder, landing, verify: verified, .. } = self.what.clone();
+        let Reget { paths, selection, destination, folder, landing, verify, .. } = self.what.clone();
         GetRequest {
             target: self.target.clone(),
             paths,
-            selection,
             destination,
             folder,
             accept: landing.into(),
-            code: secret.map(GivenSecret::to_pairing_secret),
-            tls: args.paths.tls.into(),
-            io: args.paths.io.into(),
-            lanes,
-            compression: compress.into(),
-            delta: delta.into(),
-            limit: limit.and_then(LimitArg::limit),
-            verify: verify || verified,
-            records_per_key,
-            retry: retry.time(),
-            timeout: timeout.time(),
+            options: TransferOptions {
+                selection,
+                code: secret.map(GivenSecret::to_pairing_secret),
+                verify: args.moving.verify || verify,
+                ..args.moving.options(&args.paths)
+            },
         }
     }
 }

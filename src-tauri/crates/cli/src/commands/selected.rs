@@ -3,7 +3,7 @@ use anyhow::Result;
 use ringway_model::{Pattern, Selection};
 
 use crate::args::{SelectionArgs, SelectionSources};
-use crate::exit::Exit;
+use crate::exit::{Exit, OrExit};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::text::for_terminal;
@@ -19,7 +19,7 @@ pub(crate) async fn read(
     remembered: Vec<Pattern>,
     verb: &str,
     (out, interrupts): (&Output, &Interrupts),
-) -> Result<Result<Selection, Exit>> {
+) -> Result<OrExit<Selection>> {
     let read = match args.files().next() {
         None => args.selection(&from, remembered),
         Some(_) => {

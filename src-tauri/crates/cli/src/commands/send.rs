@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use ringway_engine::{Address, Engine, GivenSecret, PathInShare, Reference, Resend, SendRequest, Target, Transfer};
+use ringway_engine::{
+    Address, Engine, GivenSecret, PathInShare, Reference, Resend, SendRequest, Target, Transfer, TransferOptions,
+};
 use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Side, Source};
 
 use crate::args::{self, LimitArg, SelectionSources, SendArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::commands::{nearby, planned, selected};
-use crate::exit::{Exit, Refusal};
+use crate::exit::{Exit, OrExit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::text::for_terminal;
@@ -95,7 +97,7 @@ async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, inter
 
 /// What the command line names. This is where a target's text is read; below it is a device or an
 /// address. An exit if a stop is asked for meanwhile, or nothing is listed.
-async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<Result<Asked, Exit>> {
+async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<OrExit<Asked>> {
     let (paths, typed) = args.sources_and_target();
     let sources = paths.iter().map(|path| args::source(path)).collect();
     let from = SelectionSources::Here(paths);
@@ -153,7 +155,7 @@ async fn again(
     args: &SendArgs,
     out: &Output,
     interrupts: &Interrupts,
-) -> Result<Result<Asked, Exit>> {
+) -> Result<OrExit<Asked>> {
     let number = match number {
         Some(number) => number,
         None => engine
@@ -283,23 +285,19 @@ impl Sending<'_> {
     }
 
     async fn once(&self) -> (Transfer, Arc<Report>) {
+        let moving = &self.args.moving;
         let transfer = self.engine.send(SendRequest {
             sources: self.sources.clone(),
             failed_before: self.failed_before.clone(),
-            selection: self.selection.clone(),
             target: self.contact.target.clone(),
             in_share: self.in_share.clone(),
-            code: self.contact.secret.as_ref().map(GivenSecret::to_pairing_secret),
-            tls: self.args.paths.tls.into(),
-            io: self.args.paths.io.into(),
-            lanes: self.args.moving.lanes,
-            compression: self.args.moving.compress.into(),
-            delta: self.args.moving.delta.into(),
-            limit: self.args.moving.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
-            verify: self.verify || self.args.moving.verify,
-            records_per_key: self.args.moving.records_per_key,
-            retry: self.args.moving.retry.time(),
-            timeout: self.args.moving.timeout.time(),
+            options: TransferOptions {
+                selection: self.selection.clone(),
+                code: self.contact.secret.as_ref().map(GivenSecret::to_pairing_secret),
+                limit: moving.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
+                verify: self.verify || moving.verify,
+                ..moving.options(&self.args.paths)
+            },
         });
         let report = progress::follow(&transfer, self.contact.out, self.contact.interrupts).await;
         (transfer, report)

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_engine::{Engine, GetRequest, KeptAttributes, Landing, PathInShare, Reget, Target};
+use ringway_engine::{
+    AcceptOptions, Engine, GetRequest, KeptAttributes, Landing, PathInShare, Reget, Target, TransferOptions,
+};
 use ringway_model::{Fault, IntoHome, OnConflict};
 
 use super::choices::left_out;
@@ -93,12 +95,15 @@ impl Getting {
         let label = self.engine.label(&target);
         let Reget { paths, selection, destination, folder, landing, verify, .. } = what;
         let transfer = self.engine.get(GetRequest {
-            selection,
             folder,
-            accept: self.keeps.besides(landing.into()),
-            verify,
-            retry: Some(ringway_engine::limits::RETRY_DEFAULT),
-            timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+            accept: AcceptOptions::from(landing).keeping(self.keeps),
+            options: TransferOptions {
+                selection,
+                verify,
+                retry: Some(ringway_engine::limits::RETRY_DEFAULT),
+                timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+                ..TransferOptions::default()
+            },
             ..GetRequest::new(target, paths, destination)
         });
         self.transfers.add(transfer, Some(label.into()))

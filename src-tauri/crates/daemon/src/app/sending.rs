@@ -8,6 +8,7 @@ use std::time::Duration;
 use ringway_engine::selection::to_line;
 use ringway_engine::{
     Engine, Fingerprint, GivenSecret, NoteRequest, PairingSecret, PathInShare, Resend, SendRequest, Target,
+    TransferOptions,
 };
 use ringway_model::{FailureReason, Fault, Invalid, NoteText, RateLimit, Text};
 
@@ -100,13 +101,16 @@ impl Sending {
         let in_share = in_share.map(|place| PathInShare::parse(place.as_bytes())).transpose()?;
         let request = SendRequest {
             failed_before,
-            selection,
             in_share,
-            code,
-            limit,
-            verify: how.verify,
-            retry: Some(ringway_engine::limits::RETRY_DEFAULT),
-            timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+            options: TransferOptions {
+                selection,
+                code,
+                limit,
+                verify: how.verify,
+                retry: Some(ringway_engine::limits::RETRY_DEFAULT),
+                timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+                ..TransferOptions::default()
+            },
             ..SendRequest::new(sources, target)
         };
         let sent = self.queue.send(request)?;

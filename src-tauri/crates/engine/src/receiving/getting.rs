@@ -53,14 +53,14 @@ async fn get(
     // Before anything can land in them.
     own_folders::make(&shared.paths)?;
     shared.check_folder(&request.destination, request.accept.into_home)?;
-    let io = IoPlan::for_writing(request.io)?;
-    let paths = PathTaken { tls: lane::plan(request.tls)?, io: io.path() };
+    let io = IoPlan::for_writing(request.options.io)?;
+    let paths = PathTaken { tls: lane::plan(request.options.tls)?, io: io.path() };
     transfer.figures().here = Some(paths);
-    let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
+    let retry = request.options.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
     let site = Site { shared: Arc::clone(shared), paths, io, confined: confinement().is_ok() };
     let wanted = Request::new(&request, transfer.id(), retry)?;
-    transfer.figures().limit_asked = request.limit.is_some();
+    transfer.figures().limit_asked = request.options.limit.is_some();
     let mut getting = Getting {
         site,
         transfer,
@@ -137,7 +137,7 @@ impl Getting<'_> {
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
         let destination = First::destination(self.first.as_ref(), &shared, &self.request.target)?;
         let reached = tokio::select! {
-            reached = reach(&shared, &destination, self.request.code.take(), patience) => reached.inspect_err(|error| {
+            reached = reach(&shared, &destination, self.request.options.code.take(), patience) => reached.inspect_err(|error| {
                 if matches!(error, Fault::Declined(DeclineReason::Busy)) {
                     transfer.figures().turn_away();
                 }
@@ -184,17 +184,18 @@ impl Getting<'_> {
             }
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let first = self.request.lanes.unwrap_or_else(|| initial_lanes(cores, round_trip));
+        let first = self.request.options.lanes.unwrap_or_else(|| initial_lanes(cores, round_trip)).max(1);
         let opener = Arc::new(LaneOpener {
             shared,
             transfer: transfer.clone(),
             tickets,
             addresses,
             peer: device.id,
+            needed: first,
             tls: self.site.paths.tls,
             stops: LaneStops::default(),
         });
-        let (dialling, admitted) = Dialling::new(opener, (first.max(1), Taking::lanes_max(&offer)));
+        let (dialling, admitted) = Dialling::new(opener, (first, Taking::lanes_max(&offer)));
         let opened = Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Here(dialling)) };
         let ended = taking.session(opened, self.earlier, (None, Some(&mut self.questions))).await;
         match ended {
@@ -305,7 +306,7 @@ impl Getting<'_> {
                 allowance: None,
                 keeps: true,
                 asked: self.wanted.asked(),
-                timeout: self.request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
+                timeout: self.request.options.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
             });
         }
         Ok(())

@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use ringway_model::{Comparison, ComparisonState, DeviceId, Difference, Offer, OnConflict, PathText};
 use ringway_tree::limits::LISTING_TIME_MAX;
 use ringway_tree::receive::Expected;
-use ringway_tree::receive::compare::{AskBrought, Comparer, Found, Tally};
+use ringway_tree::receive::compare::{AskBrought, Comparer, Found};
 use ringway_wire::OfferedNames;
 use ringway_wire::listing::{ListingEnd, ListingPage};
 use tokio::sync::Notify;
@@ -159,11 +159,11 @@ impl Listing {
     /// The differences that were found so far, as that policy goes by them.
     pub(crate) fn differences(&self, on_conflict: OnConflict) -> Vec<Difference> {
         let Found { update, in_place, .. } = &self.state.lock().found;
-        let Tally { differences, .. } = match on_conflict {
+        let tally = match on_conflict {
             OnConflict::RenameTop => update,
             OnConflict::Replace | OnConflict::Keep | OnConflict::Rename => in_place.as_ref().unwrap_or(update),
         };
-        differences.clone()
+        tally.differences.to_vec()
     }
 
     /// Resolves when the comparison is over.

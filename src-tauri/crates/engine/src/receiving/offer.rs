@@ -298,9 +298,7 @@ async fn ask(
         options = AcceptOptions {
             bytes_max: place.drop.bytes_max,
             on_conflict: OnConflict::RenameTop,
-            keep_owner: options.keep_owner,
-            numeric_ids: options.numeric_ids,
-            keep_acls: options.keep_acls,
+            kept: options.kept,
             ..AcceptOptions::default()
         };
     }

@@ -73,14 +73,14 @@ async fn try_sending(
     transfer: &Transfer,
     paired: &Paired,
 ) -> Result<Arrived, Fault> {
-    let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
+    let paths = PathTaken { tls: lane::plan(request.options.tls)?, io: IoPlan::new(request.options.io)?.path() };
     {
         let mut figures = transfer.figures();
-        (figures.here, figures.limit) = (Some(paths), request.limit);
+        (figures.here, figures.limit) = (Some(paths), request.options.limit);
     }
-    let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
+    let retry = request.options.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
-    let filter = Filter::new(&request.selection)?;
+    let filter = Filter::new(&request.options.selection)?;
     let mut sending = Sending {
         shared,
         transfer,
@@ -266,7 +266,7 @@ impl Attempt for Sending<'_> {
 
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
         let (shared, transfer, request) = (self.shared, self.transfer, &mut self.request);
-        let (sources, code) = (request.sources.clone(), request.code.take());
+        let (sources, code) = (request.sources.clone(), request.options.code.take());
         let failed_before = request.failed_before.clone();
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
@@ -279,10 +279,10 @@ impl Attempt for Sending<'_> {
         let outgoing = tokio::task::spawn_blocking(started).await;
         let walk = WalkGuard(outgoing.expect("walk did not panic")?);
         self.offered = Some(Arc::clone(walk.0.offered()));
-        if request.verify {
+        if request.options.verify {
             walk.0.prove();
         }
-        walk.0.delta(request.delta);
+        walk.0.delta(request.options.delta);
         let destination = First::destination(self.first.as_ref(), shared, &request.target)?;
         let reached = tokio::select! {
             reached = reach(shared, &destination, code, patience) => reached.inspect_err(|error| {
@@ -298,8 +298,9 @@ impl Attempt for Sending<'_> {
             self.paired.send_replace(Some((reached.device.id, pairing)));
         }
         self.first.get_or_insert_with(|| First { device: reached.device.clone(), address: reached.address.clone() });
-        let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
+        let lanes = request.options.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let lanes_first = lanes.unwrap_or_else(|| initial_lanes(cores, reached.round_trip));
         let stops = LaneStops::default();
         let opener = Arc::new(LaneOpener {
             shared: Arc::clone(shared),
@@ -307,6 +308,7 @@ impl Attempt for Sending<'_> {
             tickets: reached.tickets,
             addresses: reached.addresses,
             peer: reached.device.id,
+            needed: lanes_first,
             tls: self.paths.tls,
             stops: stops.clone(),
         });
@@ -316,22 +318,23 @@ impl Attempt for Sending<'_> {
             id: transfer.id().0,
             stops: stops.clone(),
             paths: self.paths,
-            io: IoPlan::new(request.io)?,
+            io: IoPlan::new(request.options.io)?,
             records_per_key: request
+                .options
                 .records_per_key
                 .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
-            limiter: request.limit.map(|limit| Arc::new(RateLimiter::new(limit))),
+            limiter: request.options.limit.map(|limit| Arc::new(RateLimiter::new(limit))),
             clocks: Clocks::default(),
-            compression: request.compression,
-            verify: request.verify,
+            compression: request.options.compression,
+            verify: request.options.verify,
             in_share: request.in_share.as_ref().map(PathInShare::place),
             packed: Arc::clone(&self.packed),
             relay: Arc::default(),
             lanes_max: lanes.unwrap_or(LANES_MAX).min(ForSending::here().lanes),
-            lanes_first: lanes.unwrap_or_else(|| initial_lanes(cores, reached.round_trip)),
+            lanes_first,
             retry: self.retry,
             handed: self.handed,
-            timeout: request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
+            timeout: request.options.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
             confine: None,
         };
         let mut session = reached.session;

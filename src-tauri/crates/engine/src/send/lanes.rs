@@ -16,11 +16,12 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::find::dial_any;
+use super::reach::{is_crowded, spread};
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::shared::Shared;
 use crate::transfers::transfer::Transfer;
 
-/// Pauses before a lane's next connection is tried again, each twice as long as the one before: a
+/// Pauses before a lane's connection is dialled again, each twice as long as the one before: a
 /// quarter of a minute in all.
 const REDIAL_PAUSE: Duration = Duration::from_millis(250);
 const REDIAL_PAUSE_MAX: Duration = Duration::from_secs(8);
@@ -111,29 +112,13 @@ pub(crate) struct LaneOpener {
     /// Where the session's connection was made, and then the other addresses that were known.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) peer: DeviceId,
+    /// Lanes from this number on are a gain, and not dialled again.
+    pub(crate) needed: u8,
     pub(crate) tls: TlsPath,
     pub(crate) stops: LaneStops,
 }
 
 impl LaneOpener {
-    /// Until the join is said nothing has happened that could not happen again: a lane that went
-    /// well so far is not given up for a moment without network, addresses or descriptors, or for a
-    /// listener that others keep busy.
-    async fn dial(&self, again: bool) -> Result<Channel, Fault> {
-        let mut pause = REDIAL_PAUSE;
-        loop {
-            let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
-            match dial_any(&self.shared, &self.addresses, Expected::Device { id: self.peer, name }).await {
-                Ok(channel) => return Ok(channel),
-                Err(Fault::ConnectionLost(_) | Fault::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
-                    tokio::time::sleep(pause).await;
-                    pause *= 2;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
     /// Opens a lane's connection, as this end uses it.
     pub(super) async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Fault> {
         let taken = Lane::take(self.join(lane, connection).await?, self.tls).await?;
@@ -161,9 +146,32 @@ impl LaneOpener {
         })
     }
 
-    /// Opens a lane's connection, up to the first byte of bulk.
+    /// Opens a lane's connection, up to the first byte of bulk. Until a listener has admitted it,
+    /// nothing has happened that could not happen again. So one that others keep busy is dialled
+    /// again, as is one that a lane under way cannot reach for a moment.
     pub(crate) async fn join(&self, lane: u8, connection: u16) -> Result<Channel, Fault> {
-        let mut channel = self.dial(connection > 0).await?;
+        let mut pause = REDIAL_PAUSE;
+        loop {
+            let error = match self.join_once(lane, connection).await {
+                Ok(channel) => return Ok(channel),
+                Err(error) => error,
+            };
+            let again = match error {
+                Fault::ConnectionLost(_) | Fault::Unreachable { .. } if connection > 0 => true,
+                _ => lane < self.needed && is_crowded(&error),
+            };
+            if !again || pause > REDIAL_PAUSE_MAX {
+                return Err(if again && connection == 0 { Fault::TurnedAway } else { error });
+            }
+            tokio::time::sleep(spread(pause)?).await;
+            pause *= 2;
+        }
+    }
+
+    async fn join_once(&self, lane: u8, connection: u16) -> Result<Channel, Fault> {
+        let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
+        let expected = Expected::Device { id: self.peer, name };
+        let mut channel = dial_any(&self.shared, &self.addresses, expected).await?;
         let transfer = self.transfer.id().0;
         let ticket = self.tickets.ticket(&transfer, lane, connection);
         let mut join = Vec::new();
@@ -174,12 +182,11 @@ impl LaneOpener {
             read_alone(&mut channel.stream).await
         };
         match timeout(HANDSHAKE_TIME_MAX, joining).await {
-            Ok(Ok(Message::LaneReady)) => {}
-            Ok(Err(error)) => return Err(error),
-            Ok(Ok(_)) => return Err(Fault::lost(std::io::ErrorKind::ConnectionAborted)),
-            Err(_) => return Err(Fault::lost(std::io::ErrorKind::TimedOut)),
+            Ok(Ok(Message::LaneReady)) => Ok(channel),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) => Err(Fault::lost(std::io::ErrorKind::ConnectionAborted)),
+            Err(_) => Err(Fault::lost(std::io::ErrorKind::TimedOut)),
         }
-        Ok(channel)
     }
 }
 

@@ -53,8 +53,7 @@ pub(crate) async fn reach(
             Err(error) if !has_tried_secret && is_crowded(&error) => error,
             ended => return ended,
         };
-        // Half of it is random: those that were turned away together do not come back together.
-        let wait = pause.mul_f64(0.5 + f64::from(random::<1>()?[0]) / 255.0);
+        let wait = spread(pause)?;
         if Instant::now() + wait > gives_up {
             // Nothing was offered: this is no loss of a connection that anything went through.
             return Err(match error {
@@ -73,9 +72,15 @@ pub(crate) async fn reach(
 const CROWD_PAUSE_FIRST: Duration = Duration::from_millis(250);
 const CROWD_PAUSE_MAX: Duration = Duration::from_secs(4);
 
+/// Half of that pause to one and a half: those that were turned away together do not come back
+/// together.
+pub(super) fn spread(pause: Duration) -> Result<Duration, Fault> {
+    Ok(pause.mul_f64(0.5 + f64::from(random::<1>()?[0]) / 255.0))
+}
+
 /// Whether it looks like too many at once: the connection was there and was closed, or another
 /// pairing is under way.
-fn is_crowded(error: &Fault) -> bool {
+pub(super) fn is_crowded(error: &Fault) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
     match error {
         // Who asks for the other end's address after that is told that there is none.

@@ -16,7 +16,7 @@ use ringway_model::{
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 use crate::store::Store;
-pub use reget::{Landing, Reget};
+pub use reget::{KeptAttributes, Landing, Reget};
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;

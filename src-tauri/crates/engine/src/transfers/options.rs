@@ -2,6 +2,7 @@
 //! settings.
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ringway_model::{
     Compression, Delta, IntoHome, IoMode, OnConflict, RateLimit, Selection, ShownSize, Source, TlsMode,
@@ -11,22 +12,14 @@ use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
-use crate::store::history::Landing;
+use crate::store::history::{KeptAttributes, Landing};
 
-/// A transfer to start.
-pub struct SendRequest {
-    /// What to send; at least one.
-    pub sources: Vec<Source>,
-    /// What failed of an earlier transfer of the same, by its path there. What is gone from here by
-    /// now is reported as failed: otherwise the transfer would end as if all had arrived.
-    pub failed_before: Vec<PathBuf>,
-    /// Which of their entries; every attempt and resumption keeps to it.
+/// What may be chosen of any transfer between two devices. By default all of it, in one attempt.
+#[derive(Default)]
+pub struct TransferOptions {
+    /// Which entries; every attempt and resumption keeps to it. What is got from a device brings
+    /// nothing else, and nothing else is taken.
     pub selection: Selection,
-    /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
-    pub target: Target,
-    /// The place in a drop box there where it is to land, whether contents are meant or not; none
-    /// is where that device receives.
-    pub in_share: Option<PathInShare>,
     /// The code, if the two do not know each other yet.
     pub code: Option<PairingSecret>,
     /// Lane encryption at this end.
@@ -41,46 +34,46 @@ pub struct SendRequest {
     /// Whether only what is new in large files travels.
     pub delta: Delta,
     /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes
-    /// that are handed to encryption.
+    /// that are handed to encryption. A device that something is got from may have its own limit.
     pub limit: Option<RateLimit>,
-    /// Whether the receiver reads back what it has written and compares it with what was read here,
-    /// before it says that all is there.
+    /// Whether what was written is read back and compared with what was read at the source, before
+    /// the receiver says that all is there.
     pub verify: bool,
     /// Records after which a lane takes a new connection, and with it new keys; none is
     /// [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX), and it is never more.
     pub records_per_key: Option<u64>,
     /// How long it tries to go on by itself when an accepted transfer loses its connection, each
     /// time anew; none is not at all. At most [`RETRY_MAX`](crate::limits::RETRY_MAX).
-    pub retry: Option<std::time::Duration>,
-    /// How long it waits while data is to move and the receiver takes none of it, before it ends
-    /// with [`Fault::Stalled`]; none is for ever. What counts is what the receiver's kernel
-    /// acknowledges. Time in which it is paused, or in which the receiver says that it writes,
-    /// compares or synchronises, does not count. At least
+    pub retry: Option<Duration>,
+    /// How long it waits while data is to move and the other device takes or sends none of it,
+    /// before it ends with [`Fault::Stalled`](ringway_model::Fault::Stalled); none is for ever.
+    /// What is sent counts as the receiver's kernel acknowledges it. Pauses do not count, nor does
+    /// time in which the other device says that it looks for files, reads, writes, compares or
+    /// synchronises them, or keeps to a rate limit. At least
     /// [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
-    pub timeout: Option<std::time::Duration>,
+    pub timeout: Option<Duration>,
+}
+
+/// A transfer to start.
+pub struct SendRequest {
+    /// What to send; at least one.
+    pub sources: Vec<Source>,
+    /// What failed of an earlier transfer of the same, by its path there. What is gone from here by
+    /// now is reported as failed: otherwise the transfer would end as if all had arrived.
+    pub failed_before: Vec<PathBuf>,
+    /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
+    pub target: Target,
+    /// The place in a drop box there where it is to land, whether contents are meant or not; none
+    /// is where that device receives.
+    pub in_share: Option<PathInShare>,
+    /// The rest.
+    pub options: TransferOptions,
 }
 
 impl SendRequest {
-    /// All of these sources, by default options and in one attempt.
+    /// All of these sources, by default options.
     pub fn new(sources: Vec<Source>, target: Target) -> Self {
-        Self {
-            sources,
-            failed_before: Vec::new(),
-            selection: Selection::default(),
-            target,
-            in_share: None,
-            code: None,
-            tls: TlsMode::Auto,
-            io: IoMode::Auto,
-            lanes: None,
-            compression: Compression::Auto,
-            delta: Delta::Auto,
-            limit: None,
-            verify: false,
-            records_per_key: None,
-            retry: None,
-            timeout: None,
-        }
+        Self { sources, failed_before: Vec::new(), target, in_share: None, options: TransferOptions::default() }
     }
 }
 
@@ -90,8 +83,6 @@ pub struct GetRequest {
     pub target: Target,
     /// What to get: at least one path, all of one share.
     pub paths: Vec<PathInShare>,
-    /// Which of their entries. The other device sends nothing else, and nothing else is taken.
-    pub selection: Selection,
     /// The folder that they land in.
     pub destination: PathBuf,
     /// Which folder that was when the same was got before. Where it is still there, it is the one,
@@ -99,56 +90,15 @@ pub struct GetRequest {
     pub folder: Option<FolderIdentity>,
     /// How they land there.
     pub accept: AcceptOptions,
-    /// The code, if the two do not know each other yet.
-    pub code: Option<PairingSecret>,
-    /// Lane encryption at this end.
-    pub tls: TlsMode,
-    /// File IO at this end.
-    pub io: IoMode,
-    /// Lanes; see [`SendRequest::lanes`].
-    pub lanes: Option<u8>,
-    /// Whether file contents are packed on the way.
-    pub compression: Compression,
-    /// Whether only what is new in large files travels.
-    pub delta: Delta,
-    /// How fast it may be, all lanes together; the other device may have a limit of its own.
-    pub limit: Option<RateLimit>,
-    /// Whether what was written is read back and compared with what was read there.
-    pub verify: bool,
-    /// See [`SendRequest::records_per_key`].
-    pub records_per_key: Option<u64>,
-    /// How long it tries to go on by itself when the connection is lost; see
-    /// [`SendRequest::retry`].
-    pub retry: Option<std::time::Duration>,
-    /// How long it waits while data is to come and none does, before it ends with
-    /// [`Fault::Stalled`](ringway_model::Fault::Stalled); none is for ever. Pauses do not count,
-    /// nor does time in which the other device says that it looks for files, reads them, or keeps
-    /// to a rate limit. At least [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
-    pub timeout: Option<std::time::Duration>,
+    /// The rest.
+    pub options: TransferOptions,
 }
 
 impl GetRequest {
-    /// All of these entries, by default options and in one attempt.
+    /// All of these entries, by default options.
     pub fn new(target: Target, paths: Vec<PathInShare>, destination: PathBuf) -> Self {
-        Self {
-            target,
-            paths,
-            selection: Selection::default(),
-            destination,
-            folder: None,
-            accept: AcceptOptions::default(),
-            code: None,
-            tls: TlsMode::Auto,
-            io: IoMode::Auto,
-            lanes: None,
-            compression: Compression::Auto,
-            delta: Delta::Auto,
-            limit: None,
-            verify: false,
-            records_per_key: None,
-            retry: None,
-            timeout: None,
-        }
+        let (accept, options) = (AcceptOptions::default(), TransferOptions::default());
+        Self { target, paths, destination, folder: None, accept, options }
     }
 }
 
@@ -189,15 +139,10 @@ pub struct AcceptOptions {
     pub shown: Option<ShownSize>,
     /// Existing files.
     pub on_conflict: OnConflict,
-    /// Keep owner and group; needs privilege.
-    pub keep_owner: bool,
-    /// Keep the numbers of users and groups, whatever their names are. Otherwise those count that
-    /// have the sender's names here.
-    pub numeric_ids: bool,
+    /// What is kept of owners and access control lists.
+    pub kept: KeptAttributes,
     /// Keep setuid and setgid bits.
     pub keep_setuid: bool,
-    /// Keep access control lists.
-    pub keep_acls: bool,
     /// What may land in that destination, where it is a home.
     pub into_home: IntoHome,
     /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that
@@ -205,41 +150,26 @@ pub struct AcceptOptions {
     pub widen_modes: bool,
 }
 
-/// What a program keeps of everything that is accepted: by a person, by a rule, or in a drop box.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct KeptAttributes {
-    /// See [`AcceptOptions::keep_owner`].
-    pub owner: bool,
-    /// See [`AcceptOptions::numeric_ids`].
-    pub numeric_ids: bool,
-    /// See [`AcceptOptions::keep_acls`].
-    pub acls: bool,
-}
-
-impl KeptAttributes {
-    /// What keeps these besides what `options` keep.
-    pub fn besides(self, options: AcceptOptions) -> AcceptOptions {
-        AcceptOptions {
-            keep_owner: options.keep_owner || self.owner,
-            numeric_ids: options.numeric_ids || self.numeric_ids,
-            keep_acls: options.keep_acls || self.acls,
-            ..options
-        }
+impl AcceptOptions {
+    /// The same, and keeps these besides what it keeps.
+    pub fn keeping(mut self, KeptAttributes { owner, numeric_ids, acls }: KeptAttributes) -> Self {
+        self.kept.owner |= owner;
+        self.kept.numeric_ids |= numeric_ids;
+        self.kept.acls |= acls;
+        self
     }
 }
 
 impl From<Landing> for AcceptOptions {
     fn from(landing: Landing) -> Self {
-        let Landing { on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes } = landing;
-        Self { on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, ..Self::default() }
+        let Landing { on_conflict, into_home, kept, keep_setuid, widen_modes } = landing;
+        Self { on_conflict, into_home, kept, keep_setuid, widen_modes, ..Self::default() }
     }
 }
 
 impl From<&AcceptOptions> for Landing {
     fn from(options: &AcceptOptions) -> Self {
-        let &AcceptOptions {
-            on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, ..
-        } = options;
-        Self { on_conflict, into_home, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes }
+        let &AcceptOptions { on_conflict, into_home, kept, keep_setuid, widen_modes, .. } = options;
+        Self { on_conflict, into_home, kept, keep_setuid, widen_modes }
     }
 }

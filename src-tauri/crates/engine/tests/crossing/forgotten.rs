@@ -23,9 +23,10 @@ fn slow(laptop: &Device, receiver: &Receiver, bytes: usize) -> SendRequest {
     fs::create_dir(laptop.path("tree")).unwrap();
     fs::write(laptop.path("tree/large"), vec![7; bytes]).unwrap();
     let tree = [folder(laptop.path("tree"))];
-    let limit = Some(RateLimit::new(400_000).unwrap());
-    let retry = Some(Duration::from_secs(60));
-    SendRequest { limit, retry, ..request(&tree, &target(receiver), Some(CODE), IoMode::Auto, Some(1)) }
+    let mut request = request(&tree, &target(receiver), Some(CODE), IoMode::Auto, Some(1));
+    request.options.limit = Some(RateLimit::new(400_000).unwrap());
+    request.options.retry = Some(Duration::from_secs(60));
+    request
 }
 
 async fn has_begun(transfer: &Transfer) {
@@ -138,11 +139,9 @@ async fn other_devices_go_on_when_one_is_forgotten() {
     other.engine.pair(at(&target(&receiver)), given(CODE).to_pairing_secret()).await.unwrap();
     receiver.renew_code().unwrap();
     let code = given(&receiver.code().unwrap().text.unwrap()).to_pairing_secret();
-    let request = SendRequest {
-        code: Some(code),
-        limit: Some(RateLimit::new(10_000_000).unwrap()),
-        ..slow(&laptop, &receiver, MINUTES)
-    };
+    let mut request = slow(&laptop, &receiver, MINUTES);
+    request.options.code = Some(code);
+    request.options.limit = Some(RateLimit::new(10_000_000).unwrap());
     let sending = laptop.engine.send(request);
     let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
     has_begun(&receiving).await;

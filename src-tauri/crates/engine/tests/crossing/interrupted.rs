@@ -100,8 +100,8 @@ pub(crate) struct UnderWay {
 
 fn slow_request(laptop: &Device, address: &str, code: Option<&str>, retry: Duration) -> SendRequest {
     let mut request = request(&[folder(laptop.path("tree"))], address, code, IoMode::Auto, Some(1));
-    request.limit = Some(RateLimit::new(BYTES_PER_S).unwrap());
-    request.retry = Some(retry);
+    request.options.limit = Some(RateLimit::new(BYTES_PER_S).unwrap());
+    request.options.retry = Some(retry);
     request
 }
 

@@ -13,7 +13,7 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
     let to = target(&receiver);
     let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
     let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, Some(3));
-    request.limit = Some(RateLimit::new(LIMIT).unwrap());
+    request.options.limit = Some(RateLimit::new(LIMIT).unwrap());
     let transfer = laptop.engine.send(request);
     let mut named = Vec::new();
     let deadline = tokio::time::Instant::now() + LONG;
@@ -48,7 +48,7 @@ async fn a_slow_transfer_is_seen_to_move_within_its_frames() {
     let to = target(&receiver);
     let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
     let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, Some(1));
-    request.limit = Some(RateLimit::new(1_000_000).unwrap());
+    request.options.limit = Some(RateLimit::new(1_000_000).unwrap());
     let transfer = laptop.engine.send(request);
     let mut seen = Vec::new();
     let deadline = tokio::time::Instant::now() + LONG;
@@ -77,8 +77,8 @@ async fn contents_that_shrink_are_packed_for_a_slow_line_and_arrive_as_they_were
         let to = target(&receiver);
         let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
         let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, None);
-        request.limit = Some(RateLimit::new(8_000_000).unwrap());
-        request.compression = compression;
+        request.options.limit = Some(RateLimit::new(8_000_000).unwrap());
+        request.options.compression = compression;
         let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
         let (_receiver, received) = accepting.await.unwrap();
         assert!(matches!(sent.outcome, Outcome::Complete), "{sent:?}");
@@ -104,7 +104,7 @@ async fn cancelling_is_heard_while_a_limit_is_waited_for() {
     let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
     let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, None);
     // A quarter of an hour's work.
-    request.limit = Some(RateLimit::new(RateLimit::BYTES_PER_S_MIN).unwrap());
+    request.options.limit = Some(RateLimit::new(RateLimit::BYTES_PER_S_MIN).unwrap());
     let transfer = laptop.engine.send(request);
     while transfer.progress().limited_by.is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use ringway_engine::{
     AcceptOptions, Address, Engine, GivenSecret, PairingSecret, Paths, ReceiveOptions, Receiver, ReceiverEvent,
-    SendRequest, Target,
+    SendRequest, Target, TransferOptions,
 };
 use ringway_model::{
     AuthError, Bottleneck, Compression, DeclineReason, Fault, IoMode, OnConflict, Outcome, RateLimit, Report, Side,
@@ -121,14 +121,10 @@ impl Device {
 
 fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes: Option<u8>) -> SendRequest {
     let code = code.map(|code| given(code).to_pairing_secret());
-    SendRequest {
-        code,
-        io,
-        lanes,
-        // So that as many bytes travel as there are.
-        compression: Compression::Off,
-        ..SendRequest::new(what.to_vec(), at(target))
-    }
+    // So that as many bytes travel as there are.
+    let compression = Compression::Off;
+    let options = TransferOptions { code, io, lanes, compression, ..TransferOptions::default() };
+    SendRequest { options, ..SendRequest::new(what.to_vec(), at(target)) }
 }
 
 fn open(folder: &Path) -> Engine {
@@ -322,7 +318,7 @@ async fn what_was_sent_is_read_back_where_that_is_asked_for() {
         let receiver = lab.receiver(Some("7-river-camera")).await;
         let tree = [folder(laptop.path("tree"))];
         let mut request = request(&tree, &target(&receiver), Some("7-river-camera"), IoMode::Auto, Some(lanes));
-        request.verify = true;
+        request.options.verify = true;
         let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
         let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
         let received = Arc::clone(&receiving.await.unwrap().1[0]);

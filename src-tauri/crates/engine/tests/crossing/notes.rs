@@ -155,11 +155,9 @@ async fn a_note_arrives_while_a_transfer_runs() {
     let (laptop, lab, receiver) = friends().await;
     fs::write(laptop.path("big"), vec![7; 4 << 20]).unwrap();
     let lab_ws = || laptop.engine.resolve("lab").unwrap();
-    let slow = SendRequest {
-        target: lab_ws(),
-        limit: Some(RateLimit::new(64 << 10).unwrap()),
-        ..request(&[folder(laptop.path("big"))], ANYWHERE, None, IoMode::Auto, Some(1))
-    };
+    let mut slow = request(&[folder(laptop.path("big"))], ANYWHERE, None, IoMode::Auto, Some(1));
+    slow.target = lab_ws();
+    slow.options.limit = Some(RateLimit::new(64 << 10).unwrap());
     let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
     let transfer = laptop.engine.send(slow);
     let moving = async {

@@ -1,4 +1,5 @@
 //! What is asked and refused, stopped or only partly sent, and which targets and ports there are.
+use ringway_engine::limits::UNAUTHENTICATED_FROM_ONE_MAX;
 use ringway_model::OnCancel;
 
 use super::*;
@@ -105,7 +106,7 @@ const KEPT_MIN: u64 = 32 << 20;
 /// Has a receiver accept `name` and the sender cancel it once bytes have come.
 async fn cancelled_midway(laptop: &Device, receiver: &mut Receiver, name: &str, code: Option<&str>, then: OnCancel) {
     let mut sent = request(&[folder(laptop.path(name))], &target(receiver), code, IoMode::Auto, None);
-    sent.limit = Some(RateLimit::new(100_000_000).unwrap());
+    sent.options.limit = Some(RateLimit::new(100_000_000).unwrap());
     let sending = laptop.engine.send(sent);
     let receiving = loop {
         if let Some(ReceiverEvent::OfferReceived(offer)) = timeout(LONG, receiver.next_event()).await.unwrap() {
@@ -359,9 +360,12 @@ async fn crowd(retry: Option<Duration>) -> Vec<Arc<Report>> {
     });
     let first = laptop.send(&what, &to, Some("7-river-camera")).await;
     assert_complete(&first);
-    let sending: Vec<_> = (0..CROWD)
-        .map(|_| laptop.engine.send(SendRequest { retry, ..request(&what, &to, None, IoMode::Auto, Some(1)) }))
-        .collect();
+    let send = |_| {
+        let mut request = request(&what, &to, None, IoMode::Auto, Some(1));
+        request.options.retry = retry;
+        laptop.engine.send(request)
+    };
+    let sending: Vec<_> = (0..CROWD).map(send).collect();
     let mut reports = Vec::new();
     for transfer in sending {
         reports.push(timeout(2 * LONG, transfer.wait()).await.expect("it ends"));
@@ -380,4 +384,47 @@ async fn a_sender_beyond_the_queue_is_told_that_the_receiver_is_busy() {
         reports.iter().filter(|report| !busy(report) && !matches!(report.outcome, Outcome::Complete)).collect();
     assert!(other.is_empty(), "{} of {CROWD}, the first: {:?}", other.len(), other.first());
     assert!(reports.iter().any(|report| busy(report)) && reports.iter().any(|report| !busy(report)));
+}
+
+/// Passes connections on to `to`. In front of those with a number in `displaced` it holds as many
+/// others there as evict it from its admission slot.
+async fn crowded_relay(to: std::net::SocketAddr, displaced: std::ops::Range<usize>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        for number in 0.. {
+            let (mut from, _) = listener.accept().await.unwrap();
+            let mut there = TcpStream::connect(to).await.unwrap();
+            if displaced.contains(&number) {
+                let mut crowd = Vec::new();
+                for _ in 0..UNAUTHENTICATED_FROM_ONE_MAX {
+                    crowd.push(TcpStream::connect(to).await.unwrap());
+                }
+                assert!(!there.read(&mut [0]).await.is_ok_and(|read| read > 0), "it is closed without a word");
+            } else {
+                tokio::spawn(async move { copy_bidirectional(&mut from, &mut there).await });
+            }
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_a_crowd_displaces_is_dialled_again_and_at_last_the_sender_is_told() {
+    for (displaced, completes) in [(1..3, true), (1..usize::MAX, false)] {
+        let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+        fs::write(laptop.path("file"), "file").unwrap();
+        let receiver = lab.receiver(Some("7-river-camera")).await;
+        let to = crowded_relay(receiver.local_address(), displaced).await;
+        let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+        let request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, Some(1));
+        let sent = timeout(LONG, laptop.engine.send(request).wait()).await.expect("it ends");
+        if completes {
+            assert_complete(&sent);
+            assert_complete(&receiving.await.unwrap().1[0]);
+        } else {
+            assert!(matches!(failed(&sent), Fault::TurnedAway), "{sent:?}");
+            receiving.abort();
+        }
+    }
 }

@@ -55,9 +55,9 @@ async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_b
     let mut receiver = lab.receiver(Some("7-river-camera")).await;
     let what = [folder(laptop.path("tree"))];
     let mut request = request(&what, &target(&receiver), Some("7-river-camera"), IoMode::Auto, Some(1));
-    request.retry = Some(LONG);
+    request.options.retry = Some(LONG);
     // So that all that there is was found by then.
-    request.limit = Some(RateLimit::new(20_000_000).unwrap());
+    request.options.limit = Some(RateLimit::new(20_000_000).unwrap());
     let sending = laptop.engine.send(request);
     let receiving = loop {
         if let Some(ReceiverEvent::OfferReceived(offer)) = timeout(LONG, receiver.next_event()).await.unwrap() {

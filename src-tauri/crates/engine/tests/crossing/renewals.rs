@@ -13,7 +13,7 @@ async fn lanes_go_on_in_new_connections_before_their_keys_are_used_up() {
         let tree = [folder(laptop.path("tree"))];
         let mut request = request(&tree, &to, Some("7-river-camera"), IoMode::Auto, Some(lanes));
         // 4 MB of full records.
-        request.records_per_key = Some(256);
+        request.options.records_per_key = Some(256);
         let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
         let received = Arc::clone(&receiving.await.unwrap().1[0]);
         assert!(
@@ -34,7 +34,7 @@ async fn a_lane_goes_on_when_its_receiver_listens_anew() {
     let address = receiver.local_address();
     let (to, connections) = relay(address.to_string(), usize::MAX).await;
     let mut request = request(&[folder(laptop.path("tree"))], &to, Some("7-river-camera"), IoMode::Auto, Some(1));
-    request.records_per_key = Some(256);
+    request.options.records_per_key = Some(256);
     let sending = laptop.engine.send(request);
     let receiving = loop {
         if let Some(ReceiverEvent::OfferReceived(offer)) = timeout(LONG, receiver.next_event()).await.unwrap() {
@@ -82,7 +82,7 @@ async fn a_lane_that_cannot_be_renewed_ends_the_transfer_and_the_next_one_goes_o
     let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
     let tree = [folder(laptop.path("tree"))];
     let mut request = request(&tree, &to, Some("7-river-camera"), IoMode::Auto, Some(1));
-    request.records_per_key = Some(256);
+    request.options.records_per_key = Some(256);
     let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(failed(&sent), Fault::ConnectionLost(_) | Fault::Tls { .. }), "{sent:?}");
     let tried = connections.load(Ordering::SeqCst);

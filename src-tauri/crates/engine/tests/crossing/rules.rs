@@ -62,10 +62,10 @@ impl Crowded {
     fn send(&self, name: &str) -> Transfer {
         fs::write(self.laptop.path(name), vec![7; 10_000_000]).unwrap();
         let what = [folder(self.laptop.path(name))];
-        let limit = Some(RateLimit::new(50_000).unwrap());
-        let retry = Some(Duration::from_secs(60));
-        let to = target(&self.receiver);
-        self.laptop.engine.send(SendRequest { limit, retry, ..request(&what, &to, None, IoMode::Auto, Some(1)) })
+        let mut request = request(&what, &target(&self.receiver), None, IoMode::Auto, Some(1));
+        request.options.limit = Some(RateLimit::new(50_000).unwrap());
+        request.options.retry = Some(Duration::from_secs(60));
+        self.laptop.engine.send(request)
     }
 
     async fn accepts(&mut self) -> Transfer {

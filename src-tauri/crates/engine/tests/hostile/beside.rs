@@ -215,8 +215,9 @@ async fn slowly() -> (Device, Receiver, Device, GetRequest) {
     receiver.serve_shares(true);
     lab.engine.share(&lab.path("shared"), &name("mine"), &SharedWith::All, false).unwrap();
     pairs(&laptop, &lab).await;
-    let limit = Some(RateLimit::new(200_000).unwrap());
-    let request = GetRequest { limit, code: None, ..request(&laptop, address, &["mine/file"]) };
+    let mut request = request(&laptop, address, &["mine/file"]);
+    request.options.limit = Some(RateLimit::new(200_000).unwrap());
+    request.options.code = None;
     (lab, receiver, laptop, request)
 }
 

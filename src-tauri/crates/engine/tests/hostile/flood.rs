@@ -383,11 +383,10 @@ fn many_files(device: &Device, count: usize, length: usize) -> std::path::PathBu
 
 /// Offers each of the files in `folder` by its name.
 fn contents_of(folder: &std::path::Path, target: std::net::SocketAddr) -> SendRequest {
-    SendRequest {
-        lanes: Some(1),
-        retry: Some(2 * LONG),
-        ..SendRequest::new(vec![Source { path: folder.to_owned(), contents_only: true }], at(target))
-    }
+    let mut request = SendRequest::new(vec![Source { path: folder.to_owned(), contents_only: true }], at(target));
+    request.options.lanes = Some(1);
+    request.options.retry = Some(2 * LONG);
+    request
 }
 
 #[tokio::test(flavor = "multi_thread")]

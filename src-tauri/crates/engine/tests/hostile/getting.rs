@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use ringway_engine::limits::GETS_OF_ONE_MAX;
-use ringway_engine::{GetRequest, Reference};
+use ringway_engine::{GetRequest, Reference, TransferOptions};
 use ringway_model::{DeclineReason, Pattern, Report};
 use ringway_wire::control::{Answer, Get, GetPath, GetRefusal, PlannedEntry, PlannedKind, Purpose};
 use ringway_wire::session::{Event, Machine};
@@ -262,13 +262,14 @@ pub(super) async fn requested_of(mallory: &Mallory, listener: &TcpListener) -> (
 /// What a device gets that knows nothing of the other one but its code.
 pub(super) fn request(laptop: &Device, address: SocketAddr, paths: &[&str]) -> GetRequest {
     let reference = |path: &&str| Reference::parse(format!("lab:{path}").as_ref()).unwrap().inside.unwrap();
-    GetRequest {
+    let options = TransferOptions {
         code: Some(given(CODE).to_pairing_secret()),
         lanes: Some(2),
         compression: Compression::Off,
         delta: Delta::Off,
-        ..GetRequest::new(at(address), paths.iter().map(reference).collect(), laptop.path("in"))
-    }
+        ..TransferOptions::default()
+    };
+    GetRequest { options, ..GetRequest::new(at(address), paths.iter().map(reference).collect(), laptop.path("in")) }
 }
 
 pub(super) fn offered(get: &Get, names: &[&str]) -> Offer {

@@ -28,10 +28,10 @@ async fn paired() -> (Device, Device, Receiver, SocketAddr) {
 }
 
 fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
-    SendRequest {
-        compression: Compression::Off,
-        ..SendRequest::new(vec![Source { path: laptop.path("file"), contents_only: false }], at(target))
-    }
+    let what = vec![Source { path: laptop.path("file"), contents_only: false }];
+    let mut request = SendRequest::new(what, at(target));
+    request.options.compression = Compression::Off;
+    request
 }
 
 /// Nothing is told and nothing is there.

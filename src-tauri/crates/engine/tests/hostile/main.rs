@@ -296,11 +296,10 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         }
         panic!("no offer came");
     });
-    let request = SendRequest {
-        // Who is paired needs none, and the receiver may have none open any more.
-        code: laptop.engine.devices().unwrap().is_empty().then(|| given(CODE).to_pairing_secret()),
-        ..SendRequest::new(vec![Source { path: laptop.path("file"), contents_only: false }], at(address))
-    };
+    let what = vec![Source { path: laptop.path("file"), contents_only: false }];
+    let mut request = SendRequest::new(what, at(address));
+    // Who is paired needs none, and the receiver may have none open any more.
+    request.options.code = laptop.engine.devices().unwrap().is_empty().then(|| given(CODE).to_pairing_secret());
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
     let (report, receiver) = timeout(LONG, accepting).await.unwrap().unwrap();

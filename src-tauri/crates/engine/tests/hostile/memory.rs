@@ -149,8 +149,9 @@ async fn the_process_under_test() {
     let engine = Engine::open(paths).unwrap();
     match std::env::var(TARGET) {
         Ok(target) => {
-            let request =
-                SendRequest { lanes: Some(LANES), verify: true, ..request(home.join("tree"), target.parse().unwrap()) };
+            let mut request = request(home.join("tree"), target.parse().unwrap());
+            request.options.lanes = Some(LANES);
+            request.options.verify = true;
             println!("\nreport: {:?}", engine.send(request).wait().await.outcome);
         }
         Err(_) => receive(&engine, home.join("in")).await,
@@ -158,11 +159,10 @@ async fn the_process_under_test() {
 }
 
 fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
-    SendRequest {
-        code: Some(given(CODE).to_pairing_secret()),
-        tls: TlsMode::User,
-        ..SendRequest::new(vec![Source { path: source, contents_only: false }], at(target))
-    }
+    let mut request = SendRequest::new(vec![Source { path: source, contents_only: false }], at(target));
+    request.options.code = Some(given(CODE).to_pairing_secret());
+    request.options.tls = TlsMode::User;
+    request
 }
 
 /// Takes in whatever is offered, unless nobody is to answer; a line asks for another code.
@@ -477,7 +477,8 @@ async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory
     let laptop = Device::new("laptop");
     fs::write(laptop.path("file"), "x").unwrap();
     let code = Some(given(&code).to_pairing_secret());
-    let request = SendRequest { code, ..request(laptop.path("file"), address) };
+    let mut request = request(laptop.path("file"), address);
+    request.options.code = code;
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
 }

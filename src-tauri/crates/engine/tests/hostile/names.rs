@@ -1,5 +1,6 @@
 //! Names that are none, said by a paired device: its connection ends, nothing is made, and the next
 //! transfer works.
+use ringway_engine::KeptAttributes;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, Owner, OwnerKind, Timestamp, Xattrs};
 use ringway_wire::limits::NAME_MAX;
 use ringway_wire::name::Name;
@@ -141,8 +142,9 @@ async fn a_lane_that_names_owners_badly_or_unasked_ends_its_transfer_and_makes_n
     let mallory = Mallory::new();
     let folder = Offer { names: vec![b"a-folder".to_vec()], ..offer() };
     // Whoever keeps access control lists asks for names, also without being root.
-    let asking = AcceptOptions { keep_acls: true, ..AcceptOptions::default() };
-    let numeric = AcceptOptions { numeric_ids: true, ..asking.clone() };
+    let kept = KeptAttributes { acls: true, ..KeptAttributes::default() };
+    let asking = AcceptOptions { kept, ..AcceptOptions::default() };
+    let numeric = asking.clone().keeping(KeptAttributes { numeric_ids: true, ..kept });
     let long = vec![b'x'; 257];
     let bad: [(u32, &[u8]); 9] = [
         (1000, b""),

@@ -20,14 +20,11 @@ async fn listening() -> (TcpListener, String) {
 }
 
 fn request(laptop: &Device, target: &str, code: Option<&str>) -> SendRequest {
-    SendRequest {
-        code: code.map(|code| given(code).to_pairing_secret()),
-        compression: Compression::Off,
-        ..SendRequest::new(
-            vec![Source { path: laptop.path("file"), contents_only: false }],
-            laptop.engine.resolve(target).unwrap(),
-        )
-    }
+    let what = vec![Source { path: laptop.path("file"), contents_only: false }];
+    let mut request = SendRequest::new(what, laptop.engine.resolve(target).unwrap());
+    request.options.code = code.map(|code| given(code).to_pairing_secret());
+    request.options.compression = Compression::Off;
+    request
 }
 
 async fn send(laptop: &Device, target: &str, code: Option<&str>) -> Arc<Report> {
@@ -364,9 +361,9 @@ async fn a_connection_that_is_cut_after_the_confirmation_is_not_retried_with_the
                 laptop.engine.pair(at(&address), given(CODE).to_pairing_secret()).await.unwrap_err()
             } else {
                 fs::write(laptop.path("file"), "for nas alone").unwrap();
-                let retry = Some(Duration::from_secs(20));
-                let sending = laptop.engine.send(SendRequest { retry, ..request(&laptop, &address, Some(CODE)) });
-                let report = sending.wait().await;
+                let mut request = request(&laptop, &address, Some(CODE));
+                request.options.retry = Some(Duration::from_secs(20));
+                let report = laptop.engine.send(request).wait().await;
                 match &report.outcome {
                     Outcome::Failed(Fault::ConnectionLost(error)) => Fault::ConnectionLost(error.kind().into()),
                     other => panic!("{other:?}"),

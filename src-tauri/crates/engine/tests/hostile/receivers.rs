@@ -19,11 +19,11 @@ use super::mallory::{Channel, Mallory};
 use super::{CODE, Device, LONG, assert_about, at, given};
 
 fn request(path: PathBuf, target: &TcpListener) -> SendRequest {
-    SendRequest {
-        code: Some(given(CODE).to_pairing_secret()),
-        compression: Compression::Off,
-        ..SendRequest::new(vec![Source { path, contents_only: false }], at(target.local_addr().unwrap()))
-    }
+    let what = vec![Source { path, contents_only: false }];
+    let mut request = SendRequest::new(what, at(target.local_addr().unwrap()));
+    request.options.code = Some(given(CODE).to_pairing_secret());
+    request.options.compression = Compression::Off;
+    request
 }
 
 /// The first connection of a session's only lane.
@@ -54,7 +54,8 @@ async fn sent_to(last: &'static [u8]) -> Arc<Report> {
 
 async fn sent_by(laptop: &Device, path: PathBuf, last: Vec<u8>, verify: bool) -> Arc<Report> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let request = SendRequest { verify, ..request(path, &listener) };
+    let mut request = request(path, &listener);
+    request.options.verify = verify;
     let receiving = tokio::spawn(async move {
         let mallory = Mallory::new();
         let mut session = mallory.accepts(&listener, CODE, 1).await;
@@ -157,8 +158,8 @@ async fn receipt_of_a_second_session_that_forgets_failures_named_in_the_first_is
         fs::create_dir(laptop.path("tree")).unwrap();
         fs::write(laptop.path("tree/file"), "contents").unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let retry = Some(Duration::from_secs(20));
-        let request = SendRequest { retry, ..request(laptop.path("tree"), &listener) };
+        let mut request = request(laptop.path("tree"), &listener);
+        request.options.retry = Some(Duration::from_secs(20));
         let receiving = tokio::spawn(async move {
             let mallory = Mallory::new();
             let mut session = mallory.accepts(&listener, CODE, 1).await;
@@ -191,7 +192,8 @@ async fn sender_that_is_turned_away_instead_of_getting_its_receipt_asks_again() 
     let laptop = Device::new("laptop");
     fs::write(laptop.path("file"), "contents").unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let request = SendRequest { retry: Some(Duration::from_secs(20)), ..request(laptop.path("file"), &listener) };
+    let mut request = request(laptop.path("file"), &listener);
+    request.options.retry = Some(Duration::from_secs(20));
     let receiving = tokio::spawn(async move {
         let mallory = Mallory::new();
         let mut session = mallory.accepts(&listener, CODE, 1).await;
@@ -219,7 +221,8 @@ async fn send_that_is_turned_away(retry: Option<Duration>) -> Arc<Report> {
     let laptop = Device::new("laptop");
     fs::write(laptop.path("file"), "contents").unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let request = SendRequest { retry, ..request(laptop.path("file"), &listener) };
+    let mut request = request(laptop.path("file"), &listener);
+    request.options.retry = retry;
     let receiving = tokio::spawn(async move {
         let mallory = Mallory::new();
         // It pairs, and there is no place for its offer.
@@ -269,7 +272,8 @@ async fn progress_that_is_only_claimed_does_not_begin_the_tries_anew() {
     let laptop = Device::new("laptop");
     fs::write(laptop.path("file"), vec![7; 1 << 20]).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let request = SendRequest { retry: Some(Duration::from_secs(2)), ..request(laptop.path("file"), &listener) };
+    let mut request = request(laptop.path("file"), &listener);
+    request.options.retry = Some(Duration::from_secs(2));
     let sessions = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&sessions);
     let receiving = tokio::spawn(async move {
@@ -295,8 +299,8 @@ async fn receiver_that_is_there_and_takes_nothing_is_given_up() {
     // More than sockets hold.
     fs::write(laptop.path("file"), vec![7; 64 << 20]).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let limit = Some(Duration::from_secs(2));
-    let request = SendRequest { timeout: limit, ..request(laptop.path("file"), &listener) };
+    let mut request = request(laptop.path("file"), &listener);
+    request.options.timeout = Some(Duration::from_secs(2));
     let receiving = tokio::spawn(async move {
         let mallory = Mallory::new();
         let mut session = mallory.accepts(&listener, CODE, 1).await;
@@ -324,8 +328,8 @@ async fn receiver_that_answers_no_list_is_given_up() {
             fs::File::create(laptop.path(&format!("tree/{file}"))).unwrap().set_len(1 << 20).unwrap();
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let limit = Some(Duration::from_secs(2));
-        let request = SendRequest { timeout: limit, ..request(laptop.path("tree"), &listener) };
+        let mut request = request(laptop.path("tree"), &listener);
+        request.options.timeout = Some(Duration::from_secs(2));
         let receiving = tokio::spawn(async move {
             let mallory = Mallory::new();
             let mut session = mallory.accepts_as(&listener, Some(CODE), 1, true).await;

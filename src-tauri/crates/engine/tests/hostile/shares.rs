@@ -435,11 +435,11 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
         }
         while session.hear().await.is_some() {}
     });
-    let pairing = laptop.engine.send(SendRequest {
-        code: Some(given(CODE).to_pairing_secret()),
-        compression: Compression::Off,
-        ..SendRequest::new(vec![Source { path: laptop.path("in"), contents_only: false }], at(address))
-    });
+    let what = vec![Source { path: laptop.path("in"), contents_only: false }];
+    let mut request = SendRequest::new(what, at(address));
+    request.options.code = Some(given(CODE).to_pairing_secret());
+    request.options.compression = Compression::Off;
+    let pairing = laptop.engine.send(request);
     timeout(LONG, pairing.wait()).await.unwrap();
     let mut browser = timeout(LONG, laptop.engine.browse(&at(address))).await.unwrap().unwrap();
     let inside = Reference::parse("lab:runs".as_ref()).unwrap().inside.unwrap();

@@ -31,16 +31,32 @@ pub struct LaneStops(Arc<Stops>);
 #[derive(Default)]
 struct Stops {
     /// Each lane's present connection, and the bytes acknowledged on it before it became a lane's.
-    connections: Mutex<HashMap<u8, (TcpStream, u64)>>,
+    connections: Mutex<HashMap<u8, (Arc<TcpStream>, u64)>>,
     /// Bytes acknowledged on connections that lanes have left.
     acknowledged_before: AtomicU64,
     stopped: watch::Sender<bool>,
+    seen: Mutex<LanesSeen>,
+    is_looking: AtomicBool,
+}
+
+/// What the kernel said of a transfer's lanes at the last [`LaneStops::look`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LanesSeen {
+    /// See [`LaneStops::acknowledged`].
+    pub acknowledged: u64,
+    /// How long before that data had arrived on any lane; `None` if there were none, or if the
+    /// kernel does not report it.
+    pub since_data: Option<Duration>,
+    /// Whether the lanes fill a long link: their data waits in a queue on most of them, so more
+    /// lanes would only share the same rate. A short link has queues in the two machines as well,
+    /// which say nothing about it.
+    pub fill_the_link: bool,
 }
 
 impl LaneStops {
     /// Sets the connection on which a lane continues.
     pub fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
-        let connection = lane.tcp().try_clone()?;
+        let connection = Arc::new(lane.tcp().try_clone()?);
         let mut connections = self.0.connections.lock();
         if *self.0.stopped.borrow() {
             stop(&connection);
@@ -58,15 +74,49 @@ impl LaneStops {
         connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
     }
 
-    /// Ends each lane whose peer has acknowledged nothing for `limit`, however often data was sent
-    /// again. A stalled disk there does not cause this, because its kernel still acknowledges.
-    pub fn stop_unanswered(&self, limit: Duration) {
-        let connections = self.0.connections.lock();
-        let unanswered = |connection: &&TcpStream| {
-            let path = ringway_sys::socket::tcp_path(connection);
-            path.is_ok_and(|path| path.unanswered.is_some_and(|since| since >= limit))
+    /// Looks at all lanes, unless a look is under way, and ends each whose peer has acknowledged
+    /// nothing for `limit`, however often data was sent again. A stalled disk there does not cause
+    /// this, because its kernel still acknowledges.
+    ///
+    /// It looks on another thread, because a call about a socket waits while the lane's thread is
+    /// in one. On a busy processor that held up the session for 43 to 87 ms (docs/benchmarks.md).
+    pub fn look(&self, limit: Option<Duration>) {
+        if self.0.connections.lock().is_empty() || self.0.is_looking.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let stops = self.clone();
+        drop(tokio::task::spawn_blocking(move || {
+            let seen = stops.look_at(limit);
+            *stops.0.seen.lock() = seen;
+            stops.0.is_looking.store(false, Ordering::Relaxed);
+        }));
+    }
+
+    /// What the last look has found.
+    pub fn seen(&self) -> LanesSeen {
+        *self.0.seen.lock()
+    }
+
+    fn look_at(&self, limit: Option<Duration>) -> LanesSeen {
+        let (connections, before) = {
+            let connections = self.0.connections.lock();
+            (connections.values().cloned().collect::<Vec<_>>(), self.0.acknowledged_before.load(Ordering::Relaxed))
         };
-        connections.values().map(|(connection, _)| connection).filter(unanswered).for_each(stop);
+        let mut seen = LanesSeen { acknowledged: before, ..LanesSeen::default() };
+        let mut queueing = 0;
+        for (connection, before) in &connections {
+            let Ok(path) = ringway_sys::socket::tcp_path(connection) else { continue };
+            seen.acknowledged = seen.acknowledged.saturating_add(path.acknowledged.saturating_sub(*before));
+            seen.since_data = seen.since_data.into_iter().chain([path.since_data]).min();
+            let least = path.rtt_min.filter(|least| *least >= LONG_LINK_FOR_LANES);
+            let waits = |least: Duration| path.rtt.max(path.rtt_receiving) >= least.mul_f64(QUEUEING_MIN);
+            queueing += usize::from(least.is_some_and(waits));
+            if limit.is_some_and(|limit| path.unanswered.is_some_and(|since| since >= limit)) {
+                stop(connection);
+            }
+        }
+        seen.fill_the_link = queueing * 2 > connections.len();
+        seen
     }
 
     /// Bytes that the peer's kernel has acknowledged on all lanes so far: progress that this end
@@ -75,28 +125,6 @@ impl LaneStops {
         let connections = self.0.connections.lock();
         let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
-    }
-
-    /// Whether the lanes fill a long link: their data waits in a queue on most of them, so more
-    /// lanes would only share the same rate. A short link has queues in the two machines as well,
-    /// which say nothing about it.
-    pub fn fill_the_link(&self) -> bool {
-        let connections = self.0.connections.lock();
-        let waits = |(connection, _): &&(TcpStream, u64)| {
-            ringway_sys::socket::tcp_path(connection).is_ok_and(|path| {
-                let least = path.rtt_min.filter(|least| *least >= LONG_LINK_FOR_LANES);
-                least.is_some_and(|least| path.rtt.max(path.rtt_receiving) >= least.mul_f64(QUEUEING_MIN))
-            })
-        };
-        connections.values().filter(waits).count() * 2 > connections.len()
-    }
-
-    /// How long ago data arrived on any lane; `None` if there are none, or if the kernel does not
-    /// report it.
-    pub fn since_data(&self) -> Option<Duration> {
-        let connections = self.0.connections.lock();
-        let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
-        connections.values().filter_map(|(connection, _)| since(connection)).min()
     }
 
     /// Ends all of them.
@@ -117,7 +145,7 @@ fn acknowledged(connection: &TcpStream) -> u64 {
     ringway_sys::socket::tcp_path(connection).map_or(0, |path| path.acknowledged)
 }
 
-fn acknowledged_of((connection, before): &(TcpStream, u64)) -> u64 {
+fn acknowledged_of((connection, before): &(Arc<TcpStream>, u64)) -> u64 {
     acknowledged(connection).saturating_sub(*before)
 }
 

@@ -135,10 +135,10 @@ rows! {
         what: "Arrives under a new name, because its own is taken here: {names}.",
     }
     OFFER_OVERWRITES: "offer.overwrites" {
-        what: "“Replace” overwrites {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
+        what: "As listed by the sender, “Replace” overwrites {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
     }
     OFFER_OVERWRITES_AT_LEAST: "offer.overwritesAtLeast" {
-        what: "“Replace” overwrites at least {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
+        what: "As listed by the sender, “Replace” overwrites at least {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
     }
     OFFER_OVERWRITES_ALL: "offer.overwritesAll" {
         what: "“Replace” overwrites all items that differ, even those changed or made here.",
@@ -1018,7 +1018,7 @@ rows! {
         next: "Put it back or choose another one, then have it sent again.",
     }
     TURNED_AWAY: "fault.turnedAway" {
-        what: "The connection to {peer} was closed before the offer. Nothing was sent.",
+        what: "The connection to {peer} was closed before anything was sent on it.",
         next: "It may have too many connections, or be shutting down. Send again in a moment.",
     }
     NOT_SHARED: "fault.notShared" {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ringway_model::{Comparison, Difference, HereIs, PathText};
@@ -69,8 +70,8 @@ pub struct Found {
 pub struct Tally {
     /// Of all that was compared.
     pub counts: Comparison,
-    /// At most [`DIFFERENCES_MAX`].
-    pub differences: Vec<Difference>,
+    /// At most [`DIFFERENCES_MAX`]. Clones share them.
+    pub differences: Arc<Vec<Difference>>,
     named_bytes: usize,
 }
 
@@ -379,7 +380,7 @@ impl Tally {
         };
         let here = (there.kind == Kind::File).then_some((there.size, there.mtime));
         let moment = |(_, time): (u64, Timestamp)| moment(time);
-        self.differences.push(Difference {
+        Arc::make_mut(&mut self.differences).push(Difference {
             path: PathText::from(OsString::from_vec(path.to_vec())),
             here_is,
             edited,

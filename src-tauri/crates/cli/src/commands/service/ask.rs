@@ -74,7 +74,8 @@ async fn differences(client: &Client, offer: &Offer, on_conflict: OnConflict, ou
     out.event(&Event::OfferWaits(offer));
     differences.iter().for_each(|difference| out.event(&Event::Difference(difference)));
     let counts = offer.compared_under(on_conflict).as_ref().and_then(sentences::compared);
-    let counts = counts.unwrap_or_else(|| "not compared".to_owned());
+    let counts =
+        counts.map_or_else(|| "not compared".to_owned(), |counts| format!("as listed by the sender, {counts}"));
     out.say(format_args!("{}: {counts}", offer.destination));
     sentences::would_do(offer, on_conflict).into_iter().for_each(|says| out.say(says.what()));
     shown::differences(&differences, SystemTime::now()).into_iter().for_each(|line| out.say(line));

@@ -180,7 +180,7 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
     let more = offers.iter().flat_map(|offer| {
         let id = short(&offer.id.to_string());
         let compared = offer.comparison.as_ref().and_then(sentences::compared);
-        let compared = compared.map(|counts| format!("{}: {counts}", offer.destination));
+        let compared = compared.map(|counts| format!("{}: as listed by the sender, {counts}", offer.destination));
         // An answer may come without another look.
         let would_do = [OnConflict::RenameTop, OnConflict::Replace].into_iter();
         let would_do = would_do.flat_map(|on_conflict| sentences::would_do(offer, on_conflict));

@@ -206,8 +206,9 @@ async fn got_by_a_command(near: &Machine, folder: &Path, selection: Selection) -
     let engine = Engine::open(paths).unwrap();
     engine.take_folder(folder);
     let (target, path) = (engine.resolve("far").unwrap(), there(&["night"]).try_into().unwrap());
-    let request = GetRequest::new(target, vec![path], folder.to_owned());
-    let transfer = engine.get(GetRequest { selection, ..request });
+    let mut request = GetRequest::new(target, vec![path], folder.to_owned());
+    request.options.selection = selection;
+    let transfer = engine.get(request);
     let report = tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
     transfer.id().to_string()

@@ -40,7 +40,7 @@ async fn plan(
     let asked = Request::new(&request, transfer.id(), Duration::ZERO)?;
     let destination = Destination::of(&shared.store, &request.target)?;
     let reached = tokio::select! {
-        reached = reach(shared, &destination, request.code.take(), FIRST_CONTACT_TIME_MAX) => reached?,
+        reached = reach(shared, &destination, request.options.code.take(), FIRST_CONTACT_TIME_MAX) => reached?,
         stopped = transfer.cancelled() => return Err(stopped),
     };
     let Reached { mut session, device, .. } = reached;

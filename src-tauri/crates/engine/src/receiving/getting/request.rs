@@ -46,8 +46,8 @@ impl Request {
         if paths.len() > limits::GET_PATHS_MAX || bytes > limits::GET_PATHS_BYTES_MAX {
             return Err(Fault::option("there are too many paths: get the folder that they are in"));
         }
-        let filter = Filter::new(&request.selection)?;
-        let patterns = request.selection.patterns.clone();
+        let filter = Filter::new(&request.options.selection)?;
+        let patterns = request.options.selection.patterns.clone();
         let bytes: usize = patterns.iter().map(|pattern| pattern.text().len()).sum();
         if patterns.len() > limits::GET_PATTERNS_MAX || bytes > limits::GET_PATTERNS_BYTES_MAX {
             return Err(Fault::option(TOO_LONG));
@@ -62,12 +62,12 @@ impl Request {
             transfer: transfer.0,
             share: share.clone(),
             paths,
-            lanes: request.lanes.unwrap_or(LANES_MAX).clamp(1, LANES_MAX),
-            prove: request.verify,
-            compression: request.compression,
-            delta: request.delta,
-            limit: request.limit.and_then(|limit| NonZeroU64::new(limit.bytes_per_s())),
-            records_per_key: request.records_per_key.and_then(NonZeroU64::new),
+            lanes: request.options.lanes.unwrap_or(LANES_MAX).clamp(1, LANES_MAX),
+            prove: request.options.verify,
+            compression: request.options.compression,
+            delta: request.options.delta,
+            limit: request.options.limit.and_then(|limit| NonZeroU64::new(limit.bytes_per_s())),
+            records_per_key: request.options.records_per_key.and_then(NonZeroU64::new),
             retry_s: u32::try_from(retry.as_secs()).unwrap_or(u32::MAX),
             patterns,
             selected: is_listed.then_some(selected.len() as u32),
@@ -156,8 +156,8 @@ mod tests {
     fn request(paths: &[&str], selection: Selection) -> Result<Request, Fault> {
         let inside = |path: &&str| Reference::parse(format!("lab:{path}").as_ref()).unwrap().inside.unwrap();
         let target = Target::Device(DeviceId([7; 32]));
-        let request = GetRequest::new(target, paths.iter().map(inside).collect(), "/in".into());
-        let request = GetRequest { selection, ..request };
+        let mut request = GetRequest::new(target, paths.iter().map(inside).collect(), "/in".into());
+        request.options.selection = selection;
         Request::new(&request, TransferId([1; 16]), Duration::ZERO)
     }
 

@@ -262,6 +262,7 @@ impl Job<'_> {
                     return Ok((receipt, paths));
                 }
                 _ = tick.tick() => {
+                    self.stops.look(None);
                     self.report(session, told, false);
                     if declared.is_none() && ended == 0 {
                         self.grow();
@@ -305,7 +306,7 @@ impl Job<'_> {
     /// A lane broke: the sender's reason if it says one, which its lanes may overtake, else what
     /// the lane met.
     async fn why_broken(&self, session: &mut Session, error: Fault) -> Fault {
-        if !matches!(error, Fault::ConnectionLost(_)) {
+        if !matches!(error, Fault::ConnectionLost(_) | Fault::TurnedAway) {
             return error;
         }
         let reason = async {
@@ -397,7 +398,7 @@ impl Job<'_> {
             let figures = self.transfer.figures();
             (figures.gauge.times(), figures.totals_final)
         };
-        self.silence.look(std::time::Instant::now(), || self.stops.since_data(), times, is_found)
+        self.silence.look(std::time::Instant::now(), || self.stops.seen().since_data, times, is_found)
     }
 
     /// Gives up a sender that sends nothing for too long.
@@ -421,7 +422,7 @@ impl Job<'_> {
         let (running, dropped) = (self.lanes.len(), self.dropped);
         let Some(dialling) = &mut self.dialling else { return };
         let figures = self.transfer.figures();
-        let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network) && !self.stops.fill_the_link();
+        let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network) && !self.stops.seen().fill_the_link;
         if dropped == 0 {
             dialling.grow(running, (figures.running_for(), figures.bytes_done, limited));
         }

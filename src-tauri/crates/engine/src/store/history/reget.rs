@@ -37,16 +37,24 @@ pub struct Landing {
     pub on_conflict: OnConflict,
     /// What was allowed to land there, where it is a home.
     pub into_home: IntoHome,
-    /// Owner and group were kept.
-    pub keep_owner: bool,
-    /// Numbers of users and groups counted, and no names.
-    pub numeric_ids: bool,
+    /// What was kept of owners and access control lists.
+    pub kept: KeptAttributes,
     /// setuid and setgid bits were kept.
     pub keep_setuid: bool,
-    /// Access control lists were kept.
-    pub keep_acls: bool,
     /// Folders that existed got the sender's mode, also where that let more people in.
     pub widen_modes: bool,
+}
+
+/// What is kept of owners and access control lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptAttributes {
+    /// Owner and group; needs privilege.
+    pub owner: bool,
+    /// The numbers of users and groups, whatever their names are. Otherwise those count that have
+    /// the sender's names here.
+    pub numeric_ids: bool,
+    /// Access control lists.
+    pub acls: bool,
 }
 
 const CONFLICTS: [OnConflict; 4] = [OnConflict::Replace, OnConflict::Keep, OnConflict::Rename, OnConflict::RenameTop];
@@ -70,8 +78,8 @@ impl Reget {
     }
 
     fn flags(&self) -> u8 {
-        let Landing { keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, .. } = self.landing;
-        let flags = [self.verify, keep_owner, numeric_ids, keep_setuid, keep_acls, widen_modes, self.by_list];
+        let Landing { kept: KeptAttributes { owner, numeric_ids, acls }, keep_setuid, widen_modes, .. } = self.landing;
+        let flags = [self.verify, owner, numeric_ids, keep_setuid, acls, widen_modes, self.by_list];
         flags.into_iter().zip(0..).map(|(flag, bit)| u8::from(flag) << bit).sum()
     }
 
@@ -91,10 +99,8 @@ impl Reget {
             landing: Landing {
                 on_conflict: *CONFLICTS.get(usize::from(conflict))?,
                 into_home: *HOMES.get(usize::from(home))?,
-                keep_owner: has(1),
-                numeric_ids: has(2),
+                kept: KeptAttributes { owner: has(1), numeric_ids: has(2), acls: has(4) },
                 keep_setuid: has(3),
-                keep_acls: has(4),
                 widen_modes: has(5),
             },
             verify: has(0),
@@ -139,10 +145,10 @@ mod tests {
         let how: [fn(&mut Reget); 7] = [
             |reget| reget.verify = false,
             |reget| reget.by_list = true,
-            |reget| reget.landing.keep_owner = true,
-            |reget| reget.landing.numeric_ids = true,
+            |reget| reget.landing.kept.owner = true,
+            |reget| reget.landing.kept.numeric_ids = true,
             |reget| reget.landing.keep_setuid = true,
-            |reget| reget.landing.keep_acls = true,
+            |reget| reget.landing.kept.acls = true,
             |reget| reget.landing.widen_modes = true,
         ];
         for change in how {

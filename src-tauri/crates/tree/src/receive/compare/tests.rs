@@ -50,7 +50,7 @@ impl Two {
 
     fn compare(&self) -> (Comparison, Vec<Difference>) {
         let Tally { counts, differences, .. } = in_place(self.found(Box::new(|_| None)));
-        (counts, differences)
+        (counts, Arc::unwrap_or_clone(differences))
     }
 
     fn found(&self, brought: AskBrought) -> Found {
