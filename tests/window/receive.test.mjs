@@ -90,11 +90,11 @@ driven("an offer says what it would do to its folder, and what differs, before i
     select.dispatchEvent(new Event("change", { bubbles: true }));
   });
   // The folder itself and `same` are there.
-  await page.wait(showing("1 new, 2 unchanged, 1 differs here (1 changed or made here)"));
-  await page.wait(showing("“Replace” overwrites 1 item that was changed or made here."));
+  await page.wait(showing("1 new, 2 unchanged, 1 differs here (1 changed here or from elsewhere)"));
+  await page.wait(showing("“Replace” overwrites 1 item that was changed here or is from elsewhere."));
   await page.click(button("Show what differs"));
   await page.wait(showing("album/edited"));
-  await page.wait(showing("Newer here (changed or made here): 6\u00a0B"));
+  await page.wait(showing("Newer here (changed here or from elsewhere): 6\u00a0B"));
   await keepPicture(page, "inbox-compared");
   assert.deepEqual(readdirSync(join(near.inbox, "album")).sort(), ["edited", "same"], "nothing is changed");
   await page.click(button("Hide what differs"));

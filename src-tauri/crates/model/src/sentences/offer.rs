@@ -163,7 +163,7 @@ mod tests {
             (album, Some("18 new, 1,303 unchanged, 1 differs here")),
             (
                 Comparison { differing: 3, edited: 2, ..album },
-                Some("18 new, 1,303 unchanged, 3 differ here (2 changed or made here)"),
+                Some("18 new, 1,303 unchanged, 3 differ here (2 changed here or from elsewhere)"),
             ),
             (Comparison { at_least: true, ..album }, Some("at least 18 new, 1,303 unchanged, 1 differs here")),
             (

@@ -135,13 +135,13 @@ rows! {
         what: "Arrives under a new name, because its own is taken here: {names}.",
     }
     OFFER_OVERWRITES: "offer.overwrites" {
-        what: "As listed by the sender, “Replace” overwrites {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
+        what: "As listed by the sender, “Replace” overwrites {n, plural, one {# item that was changed here or is from elsewhere} other {# items that were changed here or are from elsewhere}}.",
     }
     OFFER_OVERWRITES_AT_LEAST: "offer.overwritesAtLeast" {
-        what: "As listed by the sender, “Replace” overwrites at least {n, plural, one {# item that was changed or made here} other {# items that were changed or made here}}.",
+        what: "As listed by the sender, “Replace” overwrites at least {n, plural, one {# item that was changed here or is from elsewhere} other {# items that were changed here or are from elsewhere}}.",
     }
     OFFER_OVERWRITES_ALL: "offer.overwritesAll" {
-        what: "“Replace” overwrites all items that differ, even those changed or made here.",
+        what: "“Replace” overwrites all items that differ, even those changed here or from elsewhere.",
     }
     OFFER_TOO_MUCH: "offer.tooMuch" {
         what: "Ringway accepts up to {size} automatically from that device, counting what earlier attempts brought.",
@@ -175,7 +175,7 @@ rows! {
         what: "{n, plural, one {# differs here} other {# differ here}}",
     }
     COMPARISON_EDITED: "comparison.edited" {
-        what: "{differing} ({n, number} changed or made here)",
+        what: "{differing} ({n, number} changed here or from elsewhere)",
     }
     COMPARISON_IN_THE_WAY: "comparison.inTheWay" {
         what: "{n, plural, one {# blocked by another item here} other {# blocked by other items here}}",

@@ -196,7 +196,7 @@ pub(crate) fn differences(differences: &[Difference], now: SystemTime) -> Vec<St
         return Vec::new();
     }
     let heading = ["PATH", "HERE IS", "HERE", "OFFERED"].map(str::to_owned);
-    let edited = |found: &Difference| if found.edited { ", changed or made here" } else { "" };
+    let edited = |found: &Difference| if found.edited { ", changed here or from elsewhere" } else { "" };
     let version = |size: Option<u64>, changed: Option<SystemTime>| {
         let parts = [size.map(bytes), changed.map(|changed| ago(changed, now))];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
