@@ -190,10 +190,10 @@ describe("activity", () => {
     const stopped = moving({ report, progress: progress({ stage: "ended" }) });
     const shell = await startWindow({ transfers: [stopped], devices: [labWs] }, { chooseAgain: () => again, send: () => moving({ id: `t${(sent += 1)}`, title: "survey" }) });
     await show("activity");
-    await user.click(screen.getByText(t("state.cancelled")));
+    await user.click(screen.getByText(t("state.stoppedKept")));
     await user.click(screen.getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
     await waitFor(() => expect(screen.getByRole("article", { name: "survey" })).toHaveFocus());
-    expect(screen.queryByText(t("state.cancelled")), "what runs has its place").toBeNull();
+    expect(screen.queryByText(t("state.stoppedKept")), "what runs has its place").toBeNull();
     expect(shell.app.outbox.chosen, "nothing is left to send").toBeNull();
 
     shell.update("t2", failed({ code: "unreachable", target: "lab-ws", source: { errno: 111, detail: "" }, remedies: [] }));

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import type { CopyFolder, Report } from "../../ipc";
-import { chosen, copyReport, labWs, moving, type Shell, startWindow, progress } from "../../testing/shell";
+import { chosen, copyReport, labWs, moving, type Shell, startWindow, progress, statusOf } from "../../testing/shell";
 import { t } from "../../messages";
 
 const user = userEvent.setup();
@@ -288,7 +288,8 @@ test("reading back goes on in the graph, and the average is that of the copying"
 test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
   const waits = { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } as const;
   const at = (change: object) => ({ is: "moved", progress: progress({ ...quiet, ...change }) }) as const;
-  const shell = await startWindow({ transfers: [{ ...copy(), ...progress({ ...quiet, can_pause: true, seconds: 1, bytes_done: 4_000_000 }) }] });
+  const now = progress({ ...quiet, can_pause: true, seconds: 1, bytes_done: 4_000_000 });
+  const shell = await startWindow({ transfers: [{ ...copy(), ...now, status: statusOf(now, null, "copying") }] });
   const [transfer] = shell.app.transfers.list;
   await user.click(await screen.findByRole("button", { name: `${t("activity.pause")}: dataset-v3` }));
   expect(shell.called("pause")).toEqual([{ id: "c1" }]);
