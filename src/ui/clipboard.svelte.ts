@@ -5,7 +5,7 @@ const SHOWN_MS = 2000;
 
 let copyText = (_text: string): Promise<boolean> => Promise.resolve(false);
 
-/** Says who copies. WebKit lets a page do so only while it handles a click, so the shell does it. */
+/** Says who copies: the shell, as WebKit lets a page do so only while it handles a click. */
 export function copyBy(copy: typeof copyText): void {
   copyText = copy;
 }

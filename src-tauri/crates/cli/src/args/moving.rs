@@ -33,8 +33,8 @@ pub(crate) struct MovingArgs {
     /// After the connection is lost, keep trying for TIME to continue, each time anew: as in 30s,
     /// 15m or 2h. Wait that long for a place, too, if the other device is busy with other
     /// transfers. no ends at once instead, also when the receiving disk is full. Otherwise a full
-    /// disk pauses the transfer until there is free space or the receiver is told to continue (Ctrl-Z and
-    /// fg, or kill -CONT, there)
+    /// disk pauses the transfer until there is free space or the receiver is told to continue
+    /// (Ctrl-Z and fg, or kill -CONT, there)
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
     pub(crate) retry: RetryArg,
     /// End when the other device takes or sends nothing, or less than 100 bytes a second, for TIME
