@@ -66,8 +66,13 @@ impl<'d> Waiting<'d> {
     }
 
     async fn offer(&mut self, path: &str) -> (Transfer, IncomingOffer) {
-        let to = target(&self.receiver);
-        let request = request(&[folder(self.laptop.path(path))], &to, self.code.take(), IoMode::Auto, None);
+        self.offer_all(&[path]).await
+    }
+
+    async fn offer_all(&mut self, paths: &[&str]) -> (Transfer, IncomingOffer) {
+        let (to, sources) = (target(&self.receiver), paths.iter().map(|path| folder(self.laptop.path(path))));
+        let sources: Vec<_> = sources.collect();
+        let request = request(&sources, &to, self.code.take(), IoMode::Auto, None);
         let sending = self.laptop.engine.send(request);
         (sending, offered(&mut self.receiver).await)
     }
@@ -244,6 +249,60 @@ async fn names_of_a_file_of_which_one_was_edited_stay_all_and_the_offer_says_so(
     assert_eq!(fs::read(lab.path("in/set/below/other")).unwrap(), b"version 2");
     assert_eq!(fs::read(lab.path("in/set/below/other (1)")).unwrap(), b"the third version");
     assert_eq!(fs::read(lab.path("in/set/1")).unwrap(), b"changed here");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn next_version_of_a_file_with_a_number_updates_that_unless_it_was_changed_here() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(lab.path("in/notes.txt"), "of the owner").unwrap();
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    let arrived = |report: &Report| report.arrived.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let at = |name: &str| lab.path("in").join(name);
+    let path = |name: &str| vec![at(name).to_str().unwrap().to_owned()];
+    fs::write(laptop.path("notes.txt"), "1").unwrap();
+    assert_eq!(arrived(&*waiting.send("notes.txt", OnConflict::RenameTop).await), path("notes (1).txt"));
+
+    fs::write(laptop.path("notes.txt"), "version 2").unwrap();
+    let (sending, offer) = waiting.offer("notes.txt").await;
+    assert_eq!(compared(&offer).await, Comparison { differing: 1, ..DONE });
+    assert_eq!((offer.summary().updates, offer.summary().renamed), (vec!["notes (1).txt".into()], Vec::new()));
+    assert_eq!(arrived(&*end((sending, offer), OnConflict::RenameTop).await), path("notes (1).txt"));
+    assert_eq!(fs::read(at("notes (1).txt")).unwrap(), b"version 2");
+
+    fs::write(at("notes (1).txt"), "changed here").unwrap();
+    fs::write(laptop.path("notes.txt"), "the third version").unwrap();
+    let (sending, offer) = waiting.offer("notes.txt").await;
+    assert_eq!(compared(&offer).await, Comparison { new: 1, ..DONE });
+    assert_eq!(offer.summary().renamed, ["notes (2).txt"]);
+    assert_eq!(arrived(&*end((sending, offer), OnConflict::RenameTop).await), path("notes (2).txt"));
+    assert_eq!(fs::read(at("notes (1).txt")).unwrap(), b"changed here");
+    assert_eq!(fs::read(at("notes.txt")).unwrap(), b"of the owner");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_name_of_a_file_that_was_replaced_counts_as_no_change_of_the_owner() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let write = |path: &str, text: &str| {
+        let path = laptop.path(path);
+        drop(fs::remove_file(&path));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("both/one/a", "old");
+    fs::create_dir(laptop.path("both/two")).unwrap();
+    fs::hard_link(laptop.path("both/one/a"), laptop.path("both/two/b")).unwrap();
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    let offer = waiting.offer_all(&["both/one", "both/two"]).await;
+    end(offer, OnConflict::RenameTop).await;
+    let (a, b) = (lab.path("in/one/a"), lab.path("in/two/b"));
+    assert_eq!(fs::metadata(&a).unwrap().ino(), fs::metadata(&b).unwrap().ino());
+    write("both/one/a", "new a");
+    write("both/two/b", "new b");
+    waiting.send("both/one", OnConflict::RenameTop).await;
+    let (sending, offer) = waiting.offer("both/two").await;
+    assert_eq!(compared(&offer).await, Comparison { differing: 1, ..DONE });
+    assert_eq!(end((sending, offer), OnConflict::RenameTop).await.counts.edited, 0);
+    assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"new a".to_vec(), b"new b".to_vec()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
