@@ -300,7 +300,7 @@ async fn other_name_of_a_file_that_was_replaced_counts_as_no_change_of_the_owner
     write("both/two/b", "new b");
     waiting.send("both/one", OnConflict::RenameTop).await;
     let (sending, offer) = waiting.offer("both/two").await;
-    assert_eq!(compared(&offer).await, Comparison { differing: 1, ..DONE });
+    assert_eq!(compared(&offer).await, Comparison { unchanged: 1, differing: 1, ..DONE });
     assert_eq!(end((sending, offer), OnConflict::RenameTop).await.counts.edited, 0);
     assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"new a".to_vec(), b"new b".to_vec()));
 }
