@@ -760,3 +760,157 @@ fn names_of_a_file_that_the_receiver_has_touched_are_no_links_to_it() {
         assert_eq!(fs::read(site.at("album/a")).unwrap(), contents);
     }
 }
+
+/// One file with a name in each of two top-level folders, and one with two names at the top.
+fn names_under_two_tops() -> Site {
+    let site = Site::new();
+    let lane = Lane::default().made("one", 0o755).entry(&linked("a", 3, 5), b"old");
+    let lane = lane.made("two", 0o755).entry(&hard_link("b", 5, true), b"");
+    let lane = lane.folder("").entry(&linked("c", 3, 6), b"old").entry(&hard_link("d", 6, true), b"");
+    site.receive(site.options(UPDATE), vec![lane]);
+    let ino = |name: &str| fs::metadata(site.at(name)).unwrap().ino();
+    assert_eq!((ino("one/a"), ino("c")), (ino("two/b"), ino("d")));
+    site
+}
+
+/// A transfer of new versions of some of these.
+fn versions(of: &[(&str, &str, &'static [u8])]) -> Lane {
+    of.iter().fold(Lane::default(), |lane, (folder, name, text)| {
+        lane.folder(folder).entry(&newer(name, text.len()), text).flush()
+    })
+}
+
+const APART: [(&str, &str, &[u8]); 4] =
+    [("one", "a", b"new a"), ("two", "b", b"new b"), ("", "c", b"new c"), ("", "d", b"new d")];
+
+fn assert_apart(site: &Site) {
+    for (folder, name, text) in APART {
+        assert_eq!(fs::read(site.at(folder).join(name)).unwrap(), text, "{name}");
+    }
+    assert_eq!(site.names(), ["c", "d", "one", "two"]);
+    assert_eq!((names_in(&site.at("one")), names_in(&site.at("two"))), (vec!["a".into()], vec!["b".into()]));
+}
+
+#[test]
+fn replacing_one_name_of_a_file_makes_no_edit_of_its_name_under_another_top_level_name() {
+    // In one transfer, in either order, or in one for each.
+    let mut backwards = APART;
+    backwards.reverse();
+    let transfers: [&[&[_]]; 3] = [&[&APART], &[&backwards], &[&APART[..1], &APART[1..2], &APART[2..3], &APART[3..]]];
+    for transfers in transfers {
+        let site = names_under_two_tops();
+        for versions_of in transfers {
+            let (receipt, ..) = site.receive(site.options(UPDATE), vec![versions(versions_of)]);
+            assert_eq!(receipt.edited, 0);
+        }
+        assert_apart(&site);
+    }
+    // The other names come as they were first.
+    let site = names_under_two_tops();
+    let unchanged = |lane: Lane| lane.folder("two").file("b", b"old").folder("").file("d", b"old");
+    let (receipt, ..) = site.receive(site.options(UPDATE), vec![unchanged(versions(&[APART[0], APART[2]]))]);
+    assert_eq!((receipt.edited, receipt.unchanged), (0, 2));
+    assert_eq!(site.receive(site.options(UPDATE), vec![versions(&APART)]).0.edited, 0);
+    assert_apart(&site);
+}
+
+#[test]
+fn new_version_of_a_file_with_names_under_two_top_level_names_gets_both() {
+    let site = names_under_two_tops();
+    let both = Entry { kind: linked("a", 4, 5).kind, ..newer("a", 4) };
+    let lane = Lane::default().folder("one").entry(&both, b"both").folder("two").entry(&hard_link("b", 5, true), b"");
+    for _ in 0..2 {
+        // A further name changes the change time as well.
+        let further = hard_link("further", 5, true);
+        let lane = Lane::default().folder("one").entry(&linked("a", 3, 5), b"old").entry(&further, b"");
+        assert_eq!(site.receive(site.options(UPDATE), vec![lane]).0.edited, 0);
+    }
+    let (receipt, kept, failures) = site.receive(site.options(UPDATE), vec![lane]);
+    assert_eq!((receipt.edited, kept, failures), (0, vec![], vec![]));
+    assert_eq!((&*site.text("one/a"), &*site.text("two/b"), &*site.text("one/further")), ("both", "both", "old"));
+    let ino = |name: &str| fs::metadata(site.at(name)).unwrap().ino();
+    assert_eq!((names_in(&site.at("two")), ino("one/a")), (vec!["b".into()], ino("two/b")));
+}
+
+#[test]
+fn edit_of_a_file_one_of_whose_names_was_replaced_stays_under_the_other_name() {
+    type Make = fn(&Site);
+    let ways: [(&str, Make); 3] = [
+        ("written in place", |site| fs::write(site.at("two/b"), "mine").unwrap()),
+        ("saved by an editor that renames", |site| save(site, "two/b", "mine")),
+        ("linked by its owner", |site| fs::hard_link(site.at("two/b"), site.at("mine")).unwrap()),
+    ];
+    for (way, make) in ways {
+        let site = names_under_two_tops();
+        site.receive(site.options(UPDATE), vec![versions(&APART[..1])]);
+        make(&site);
+        let before = site.text("two/b");
+        let (receipt, ..) = site.receive(site.options(UPDATE), vec![versions(&APART[1..2])]);
+        assert_eq!((receipt.edited, site.text("two/b")), (1, before), "{way}");
+        assert_eq!(site.text("two/b (1)"), "new b", "{way}");
+    }
+    // A device that was forgotten may replace nothing.
+    let site = names_under_two_tops();
+    site.receive(site.options(UPDATE), vec![versions(&APART[..1])]);
+    site.brought.lock().values_mut().for_each(|brought| *brought = brought.clone().without_files());
+    assert_eq!(site.receive(site.options(UPDATE), vec![versions(&APART[1..2])]).0.edited, 1);
+}
+
+#[test]
+fn top_level_file_under_a_number_is_updated_until_its_owner_changes_it() {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    fs::write(site.at("notes.txt"), "mine").unwrap();
+    let receive = |contents: &str| {
+        let lane = Lane::default().folder("").file("notes.txt", contents.as_bytes());
+        let (_, kept, failures) = site.receive(site.options(UPDATE), vec![lane]);
+        assert_eq!((kept, failures), (vec![], vec![]), "{contents}");
+    };
+    ["1", "12", "12", "123"].iter().for_each(|contents| receive(contents));
+    assert_eq!((site.names(), &*site.text("notes (1).txt")), (vec!["notes (1).txt".into(), "notes.txt".into()], "123"));
+    fs::write(site.at("notes (1).txt"), "mine, too").unwrap();
+    ["1234", "12345"].iter().for_each(|contents| receive(contents));
+    assert_eq!((&*site.text("notes.txt"), &*site.text("notes (1).txt")), ("mine", "mine, too"));
+    assert_eq!((site.names().len(), &*site.text("notes (2).txt")), (3, "12345"));
+    // What its owner has put there instead is no version of it.
+    save(&site, "notes (2).txt", "mine, as well");
+    receive("123456");
+    assert_eq!((&*site.text("notes (2).txt"), &*site.text("notes (3).txt")), ("mine, as well", "123456"));
+    // Once its own name is free, it has that.
+    fs::remove_file(site.at("notes.txt")).unwrap();
+    receive("1234567");
+    assert_eq!((&*site.text("notes.txt"), &*site.text("notes (3).txt")), ("1234567", "123456"));
+}
+
+#[test]
+fn device_may_have_a_file_whose_name_is_the_number_of_another_one() {
+    for names in [["n.txt", "n (1).txt"], ["n (1).txt", "n.txt"]] {
+        let site = Site::new();
+        fs::create_dir_all(&site.root).unwrap();
+        fs::write(site.at("n.txt"), "mine").unwrap();
+        let both = |version: &str| {
+            let text = |name| format!("{name} {version}");
+            names.iter().fold(Lane::default().folder(""), |lane, name| lane.file(name, text(name).as_bytes()))
+        };
+        site.receive(site.options(UPDATE), vec![both("first")]);
+        let before = site.names();
+        assert_eq!(before.len(), 3, "{before:?}");
+        site.receive(site.options(UPDATE), vec![both("second")]);
+        assert_eq!(site.names(), before);
+        let mut texts: Vec<_> = before.iter().map(|name| site.text(name)).collect();
+        texts.sort();
+        assert_eq!(texts, ["mine", "n (1).txt second", "n.txt second"]);
+    }
+}
+
+#[test]
+fn file_whose_further_name_exists_with_the_same_contents_is_no_edit() {
+    let site = Site::new();
+    let lane = || Lane::default().made("one", 0o755).entry(&linked("a", 3, 5), b"old").made("two", 0o755);
+    site.receive(site.options(UPDATE), vec![lane().file("b", b"old")]);
+    fs::write(site.at("two/b"), "old").unwrap();
+    let (receipt, kept, _) = site.receive(site.options(UPDATE), vec![lane().entry(&hard_link("b", 5, true), b"")]);
+    assert_eq!((receipt.edited, kept, names_in(&site.at("two"))), (0, vec![], vec!["b".into()]));
+    assert_eq!(site.receive(site.options(UPDATE), vec![versions(&APART[..1])]).0.edited, 0);
+    assert_eq!(site.text("one/a"), "new a");
+}

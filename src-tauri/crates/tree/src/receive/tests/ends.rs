@@ -178,3 +178,30 @@ fn failures_are_handed_out_once_and_all_counted() {
     assert_eq!((receipt.failed, incoming.results().failed()), (12_000, 12_000));
     assert!(incoming.results().take_failures().is_empty());
 }
+
+/// Lets nothing be removed under one name, from its nth removal on.
+struct Keeping(&'static [u8], std::sync::atomic::AtomicIsize);
+
+impl crate::disk::Disk for Keeping {
+    fn unlink(&self, dir: &ringway_sys::dir::Dir, name: &[u8]) -> io::Result<()> {
+        let is_kept = || self.1.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) <= 0;
+        if name == self.0 && is_kept() { Err(io::ErrorKind::PermissionDenied.into()) } else { dir.unlink(name) }
+    }
+}
+
+#[test]
+fn receiver_that_cannot_remove_what_it_tries_a_folder_with_says_so() {
+    let mut refused = 0;
+    for removals in 0..6 {
+        let site = Site::new();
+        let disk = Keeping(b"probe", removals.into());
+        match Incoming::begin_on(site.options(OnConflict::Replace), Arc::new(disk)) {
+            Err(Fault::Path { operation, .. }) => {
+                assert_eq!(operation, ringway_model::Operation::Remove, "after {removals} removals");
+                refused += 1;
+            }
+            begun => drop(begun.unwrap()),
+        }
+    }
+    assert!(refused > 2, "{refused}");
+}

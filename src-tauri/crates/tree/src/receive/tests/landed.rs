@@ -244,3 +244,38 @@ fn a_log_that_was_damaged_or_that_nobody_here_sealed_makes_no_file_the_devices()
         assert_eq!(known.site.text("album/a (1)").as_bytes(), text(3));
     }
 }
+
+#[test]
+fn other_name_of_a_file_that_was_replaced_before_a_kill_is_no_edit() {
+    let known = Known::received();
+    let lane = Lane::default().made("one", 0o755).entry(&linked("a", 3, 5), b"old");
+    let lane = lane.made("two", 0o755).entry(&hard_link("b", 5, true), b"");
+    known.site.receive(known.options(), vec![lane]);
+    let version = |folder, name| Lane::default().folder(folder).entry(&entry(name, text(2), 2), text(2));
+    let incoming = Incoming::begin(known.options()).unwrap();
+    let cut = incoming.run_lane(&mut Wire::new(version("one", "a").flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(cut, Err(LaneError::Source(_))));
+    drop(incoming);
+    let (_, edits, failures) = known.site.receive(known.options(), vec![version("two", "b")]);
+    assert_eq!((edits, failures), (vec![], vec![]));
+    for path in ["one/a", "two/b"] {
+        assert_eq!(known.site.text(path).as_bytes(), text(2), "{path}");
+    }
+}
+
+#[test]
+fn receiver_with_another_store_leaves_what_a_killed_one_has_left() {
+    let known = Known::received();
+    known.killed(2);
+    let log = known.log();
+    let recall = Some(Arc::new(Recall { key: SealKey::new([4; 32].into()), add: Box::new(|_, _| true) }));
+    let options = DestinationOptions { brought_before: Box::new(|_| None), announce: None, recall, ..known.options() };
+    let incoming = Incoming::begin(options).unwrap();
+    let (receipt, ..) = cross(&incoming, vec![Known::lane(3)]);
+    assert_eq!((receipt.there.files, receipt.unchanged), (4, 0));
+    assert!(log.exists());
+    assert_eq!(known.receive(3), 0);
+    for path in ["album/a", "album/b", "album/sub/c", "top"] {
+        assert_eq!(known.site.text(path).as_bytes(), text(3), "{path}");
+    }
+}

@@ -214,3 +214,76 @@ fn a_file_that_proved_wrong_loses_its_name() {
     lose_while(&site, vec![]);
     assert_eq!(texts(&site), ["old"]);
 }
+
+#[test]
+fn what_is_saved_under_a_number_before_that_is_updated_stays() {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    fs::write(site.at("a"), "mine").unwrap();
+    site.receive(site.options(UPDATE), vec![Lane::default().folder("").file("a", b"old")]);
+    let disk = Meanwhile::new(vec![(When::BeforeExchanging, saves(&site, "a (1)", "saved"))]);
+    let incoming = Incoming::begin_on(site.options(UPDATE), Arc::clone(&disk) as Arc<dyn Disk>).unwrap();
+    let (_, _, failures) = cross(&incoming, vec![Lane::default().folder("").entry(&newer("a", b"new"), b"new")]);
+    disk.check_all_done();
+    assert_eq!((site.names(), failures), (vec!["a".into(), "a (1)".into(), "a (2)".into()], vec![]));
+    assert_eq!([site.text("a"), site.text("a (1)"), site.text("a (2)")], ["mine", "saved", "new"]);
+}
+
+#[test]
+fn what_is_saved_under_another_name_of_a_file_while_one_is_replaced_stays() {
+    let site = Site::new();
+    let lane = Lane::default().made("album", 0o755).entry(&linked("a", 3, 5), b"old");
+    site.receive(site.options(UPDATE), vec![lane.made("other", 0o755).entry(&hard_link("b", 5, true), b"")]);
+    let (at, disk) = (site.at("other/b"), Meanwhile::new(vec![]));
+    let incoming = Incoming::begin_on(site.options(UPDATE), Arc::clone(&disk) as Arc<dyn Disk>).unwrap();
+    // The staging folder is prepared by now.
+    let writes: Act = Box::new(move || fs::write(at, "saved").unwrap());
+    disk.0.lock().push((When::BeforeRemoving, writes));
+    cross(&incoming, vec![Lane::default().folder("album").entry(&newer("a", b"new"), b"new")]);
+    site.remember(&incoming);
+    disk.check_all_done();
+    assert_eq!((&*site.text("album/a"), &*site.text("other/b")), ("new", "saved"));
+    let (receipt, ..) = site
+        .receive(site.options(UPDATE), vec![Lane::default().folder("other").entry(&newer("b", b"new b"), b"new b")]);
+    assert_eq!((receipt.edited, &*site.text("other/b")), (1, "saved"));
+}
+
+#[test]
+fn what_a_program_writes_that_had_a_file_open_before_that_was_replaced_stays() {
+    let site = received();
+    let writer = fs::File::options().append(true).open(site.at("album/a")).unwrap();
+    if !ringway_sys::writers::has_writers(fs::File::open(site.at("album/a")).unwrap()) {
+        return println!("skipped: this filesystem grants no leases");
+    }
+    drop(writer);
+    let (at, open) = (site.at("album/a"), Arc::new(Mutex::new(None)));
+    let (opens, writes) = (Arc::clone(&open), open);
+    let opens: Act = Box::new(move || *opens.lock() = Some(fs::File::options().write(true).open(at).unwrap()));
+    let writes: Act = Box::new(move || {
+        let mut file = writes.lock().take().unwrap();
+        std::io::Write::write_all(&mut file, b"saved").unwrap();
+    });
+    let lane = Lane::default().folder("album").entry(&newer("a", b"new"), b"new");
+    let failures = receive_while(&site, lane, vec![(When::BeforeExchanging, opens), (When::BeforeRemoving, writes)]);
+    assert_eq!((failures, texts(&site)), (vec![], vec!["new".to_owned(), "saved".to_owned()]));
+    assert_eq!(site.text("album/a"), "saved");
+}
+
+#[test]
+fn what_is_saved_in_a_new_version_before_that_is_remembered_stays() {
+    let site = received();
+    let (at, disk) = (site.at("album/a"), Meanwhile::new(vec![]));
+    let incoming = Incoming::begin_on(site.options(UPDATE), Arc::clone(&disk) as Arc<dyn Disk>).unwrap();
+    let saves: Act = Box::new(move || {
+        fs::write(&at, "saved").unwrap();
+        // Its change time is another one than its modification time.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o600)).unwrap();
+    });
+    disk.0.lock().push((When::BeforeRemoving, saves));
+    cross(&incoming, vec![Lane::default().folder("album").entry(&newer("a", b"new"), b"new")]);
+    site.remember(&incoming);
+    disk.check_all_done();
+    let (receipt, ..) = site.receive(site.options(UPDATE), vec![Lane::default().folder("album").file("a", b"third")]);
+    assert_eq!((receipt.edited, &*site.text("album/a"), &*site.text("album/a (1)")), (1, "saved", "third"));
+}
