@@ -3,7 +3,7 @@
 import type { Direction, Fault, PathText } from "./ipc/bindings";
 import { duration } from "./format";
 import { t } from "./messages";
-import { acceptFaultWords, faultWords, type Sentence } from "./words";
+import { faultWords, offeredFaultWords, type Sentence } from "./words";
 
 /** What tells who has started something. */
 interface Started {
@@ -46,8 +46,10 @@ function servedFaultWords(fault: Fault, peer: string): Sentence {
     case "connection_lost":
     case "stalled":
     case "failed_there":
+    case "not_published":
     case "program_ended":
     case "destination_full":
+    case "receipt_contradicts":
     case "paused":
       return { ...words, next: t("fault.get.servedAgain.next", { peer }) };
     default:
@@ -61,7 +63,7 @@ function askedFaultWords(fault: Fault, peer: string): Sentence {
     case "declined":
       switch (fault.reason) {
         case "no_room":
-          return { ...acceptFaultWords(fault, peer), next: t("fault.get.room.next") };
+          return { ...offeredFaultWords(fault, peer), next: t("fault.get.room.next") };
         case "busy":
           return { ...words, next: t("fault.get.busy.next") };
         case "paused":
@@ -74,6 +76,7 @@ function askedFaultWords(fault: Fault, peer: string): Sentence {
     case "cancelled":
       return { ...words, next: fault.kept ? t("fault.get.resume.next") : t("fault.get.again.next") };
     case "stalled":
+      return { ...offeredFaultWords(fault, peer), next: t("fault.get.resume.next") };
     case "failed_there":
     case "program_ended":
     case "paused":
@@ -82,6 +85,8 @@ function askedFaultWords(fault: Fault, peer: string): Sentence {
       return { ...words, next: t("fault.get.again.next") };
     case "destination_full":
       return { ...words, next: t("fault.get.full.next") };
+    case "not_published":
+      return { ...words, next: t("fault.get.notPublished.next") };
     case "peer_forgotten":
       return { ...words, next: t("fault.get.forgotten.next") };
     case "destination_gone":

@@ -5,7 +5,7 @@ import { bytes, duration, left } from "./format";
 import { getFaultWords, triesAgain } from "./get-words";
 import type { CopyReport, Edit, Report, Failure, Interruption, Fault, Bottleneck, Proven, Progress, Direction, TransferState, TransferStatus } from "./ipc/bindings";
 import { type Key, t } from "./messages";
-import { acceptFaultWords, operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
+import { operationWords, faultWords, offeredFaultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
 const RUNNING = { sending: "stage.sending", receiving: "stage.receiving", copying: "stage.copying" } as const satisfies Record<Direction, Key>;
 
@@ -58,10 +58,14 @@ const WAITS = {
   too_many_offers: "wait.tooManyOffers",
 } as const satisfies Record<Exclude<Interruption["why"], "full" | "paused">, Key>;
 
-/** What limits a transfer, as in "limited by …". */
-export function limitWords(by: Bottleneck, peer: string, direction: Direction): string {
+/**
+ * What limits a transfer, as in "limited by …"; `got` where the receiving device has asked for it.
+ * Then either end may have set the limit.
+ */
+export function limitWords(by: Bottleneck, peer: string, direction: Direction, got = false): string {
   if (by === "network") return t("limit.network");
   if (by === "stalled") return t("limit.stalled");
+  if (by === "limit" && got) return t("limit.limit.get");
   const { at, here, there } = LIMITS[by];
   return (at === "sender") === (direction !== "receiving") ? t(here) : t(there, { peer });
 }
@@ -282,7 +286,7 @@ export function faultWordsOf(fault: Fault, peer: string, direction: Direction, g
     case "sending":
       return faultWords(fault, peer);
     case "receiving":
-      return acceptFaultWords(fault, peer);
+      return offeredFaultWords(fault, peer);
     case "copying":
       return copyFaultWords(fault, peer);
   }

@@ -703,16 +703,25 @@ export function codeValidWords(ms: number): string {
 }
 
 /** A fault of what was to be received here: this device may itself have declined or ended it. */
-export function acceptFaultWords(fault: Fault, from: string): Sentence {
-  if (fault.code === "stalled") return says("fault.stalledHere", { peer: from, time: duration(fault.seconds * 1000) });
-  if (fault.code !== "declined") return faultWords(fault, from);
-  switch (fault.reason) {
-    case "no_room":
-      return says("fault.declinedHere.noSpace", { peer: from, ...roomFigures(fault) });
-    case "busy":
-      return says("fault.declinedHere.busy", { peer: from });
+export function offeredFaultWords(fault: Fault, from: string): Sentence {
+  const words = faultWords(fault, from);
+  switch (fault.code) {
+    case "stalled":
+      return says("fault.stalledHere", { peer: from, time: duration(fault.seconds * 1000) });
+    case "destination_full":
+      return { ...words, next: t("fault.offered.full.next") };
+    case "not_published":
+      return { ...words, next: t("fault.offered.notPublished.next") };
+    case "connection_lost":
+    case "failed_there":
+    case "program_ended":
+    case "paused":
+      return { ...words, next: t("fault.offered.again.next") };
+    case "declined":
+      if (fault.reason === "no_room") return says("fault.declinedHere.noSpace", { peer: from, ...roomFigures(fault) });
+      return fault.reason === "busy" ? says("fault.declinedHere.busy", { peer: from }) : words;
     default:
-      return faultWords(fault, from);
+      return words;
   }
 }
 

@@ -90,8 +90,8 @@ describe("what the window says is the row that the table has", () => {
   });
 
   test("what limits a transfer", () => {
-    for (const { of, what } of choices.bottlenecks as Choice<{ by: Bottleneck; direction: Direction }>[]) {
-      expect(limitWords(of.by, "nas", of.direction)).toMatch(shows(what));
+    for (const { of, what } of choices.bottlenecks as Choice<{ by: Bottleneck; direction: Direction; got: boolean }>[]) {
+      expect(limitWords(of.by, "nas", of.direction, of.got)).toMatch(shows(what));
     }
   });
 });

@@ -10,6 +10,7 @@ import { Device, Running, freePort } from "../setup/devices.mjs";
 import { onDisk } from "../setup/memory.mjs";
 import { capture, run } from "../setup/process.mjs";
 import { EXIT, ends, hasAttributes, inMemory, receiver, same, sender, strangers } from "./harness.mjs";
+import { getter, service, sharing } from "./sharing.mjs";
 
 const LEVELS = 200;
 /** More than a copy's share of 1,024, counting both ends of each folder. */
@@ -58,6 +59,9 @@ function wide(path) {
   for (let file = 0; file < 24; file += 1) writeFileSync(join(path, `large ${file}`), randomBytes(RANGED_BYTES));
   return path;
 }
+
+/** How many descriptors a service has that is asked much at once. */
+const FEW = 256;
 
 const OPTIONS = [
   [],
@@ -208,4 +212,30 @@ test("the advised command raises a limit that is too low", { skip: cannotRaise }
   const shell = new Running("shell", "bash", ["-c", `ulimit -Sn ${COPY_MIN - 1}; ulimit -Hn ${COPY_MIN - 1}; ${advised} && exec "$0" copy "$1" "$2" --json`, near.program, source, to], { env: near.env });
   assert.equal(await shell.exit(), EXIT.all, shell.said());
   same(source, to);
+});
+
+test(`a service with ${FEW} descriptors lets listings wait while much is got from it`, async (t) => {
+  const { base, near, inboxThere, shared, far, serving } = await sharing(t);
+  await asked(far, ["stop"]);
+  await serving.exit();
+  for (let folder = 0; folder < 200; folder += 1) {
+    mkdirSync(join(shared, `many/${folder}`), { recursive: true });
+    writeFileSync(join(shared, `many/${folder}/file`), `${folder}`);
+  }
+  await service(t, far, inboxThere, { port: serving.port, wrap: under(FEW) });
+  const gets = Array.from({ length: 16 }, (_, number) => {
+    const to = join(base, `to ${number}`);
+    mkdirSync(to);
+    return [to, getter(t, near, [`${serving.target}:runs/many`, to])];
+  });
+  const listings = Array.from({ length: 8 }, () => near.start(["ls", "-R", `${serving.target}:runs`]));
+  for (const listing of listings) {
+    t.after(() => listing.kill());
+    assert.equal(await listing.exit(), EXIT.all, listing.said());
+    assert.equal(listing.stdout.trim().split("\n").length, 401, listing.stderr);
+  }
+  for (const [to, getting] of gets) {
+    assert.equal(await getting.exit(), EXIT.all, getting.said());
+    same(join(shared, "many"), join(to, "many"));
+  }
 });

@@ -103,11 +103,16 @@ test("what is sent into a drop box lands there with nobody asked, and in folders
   assert.match((await far.run(["share"])).stdout, /box +near +\/.*box +drop box, up to 1.0 GB/);
   assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box\)/);
   assert.deepEqual((await asked(far, ["devices"])).map(({ name, shares }) => [name, shares]), [["near", [{ name: "box", drop: true, unavailable: null, refused: false }]]]);
-  // Both outputs say which of it the device cannot use.
+  // Both outputs say which drop boxes the device cannot send into. It reads them all the same.
   await asked(far, ["devices", "rule", "near", "--refuse"]);
+  assert.deepEqual((await asked(far, ["share", "add", source, "--name", "plain", "--with", "near"]))[0].drop, null);
+  assert.deepEqual((await asked(far, ["devices"]))[0].shares.map(({ name, refused }) => [name, refused]), [["box", true], ["plain", false]]);
+  assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box, sending refused by its rule\), plain$/m);
+  assert.equal((await near.run(["ls", "far:box"])).status, EXIT.all);
+  await asked(far, ["share", "remove", "plain"]);
   renameSync(box, `${box} moved`);
   assert.deepEqual((await asked(far, ["devices"]))[0].shares, [{ name: "box", drop: true, unavailable: "missing", refused: true }]);
-  assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box, unavailable, refused by its rule\)/);
+  assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box, unavailable, sending refused by its rule\)/);
 });
 
 test("a share is made a drop box and read only again by options, and stays what it is without", async (t) => {

@@ -155,6 +155,27 @@ test("a cancel says what it does to a get at both ends, and that it is not sent 
   assert.match(again.stderr, /was not sent from here: the other device got it from a shared folder\.\s+It can get the same again there\./);
 });
 
+test("the history of a get that broke off tells each end its own next step", async (t) => {
+  const { near, far, inbox, inboxThere, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
+  const shown = async (device, args, found) => {
+    const { number } = await eventually("the end", () => latest(device, args));
+    const { stdout } = await device.run(["inbox", "show", `${number}`]);
+    assert.match(stdout, found);
+    assert.doesNotMatch(stdout, /send the same/i);
+    const { next } = (await asked(device, ["inbox", "show", `${number}`]))[0];
+    assert.doesNotMatch(next, /send the same/i);
+  };
+  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "no", ...SLOW] });
+  await moving(getting);
+  await serving.kill();
+  assert.equal(await getting.exit(), EXIT.failed, getting.said());
+  await shown(near, [], /Get the same again to complete it\./);
+  // The limit was the requester's own.
+  await shown(near, [], /Limited by:\s+the rate limit$/m);
+  await service(t, far, inboxThere, { port: serving.port });
+  await shown(far, ["--sent"], /It can get the same again to resume\./);
+});
+
 mounting("what plainly does not fit is refused before the first byte, each time", async (t, { mount }) => {
   const { base, near, shared, serving } = await sharing(t);
   const small = join(base, "small");

@@ -101,12 +101,12 @@ pub(crate) fn offer<'a>(offer: &'a Offer, decision: &Decision) -> Event<'a> {
 
 /// `device`.
 pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>, shares: &'a [Share]) -> Event<'a> {
-    let refused = device.rule.consent == Consent::Refuse;
+    let is_refused = device.rule.consent == Consent::Refuse;
     let shares = shares.iter().filter(|share| share.with.has(device.id)).map(|share| MayRead {
         name: &share.name,
         drop: share.drop.is_some(),
         unavailable: share.unavailable,
-        refused,
+        refused: is_refused && share.drop.is_some(),
     });
     let shares = shares.collect();
     Event::Device(Listed { known: Known { device, looks_like }, shares })

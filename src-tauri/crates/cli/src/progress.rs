@@ -297,7 +297,7 @@ fn shown(transfer: &Transfer, progress: &Progress) -> String {
 /// `limited by: writing on lab-ws`
 fn limited(transfer: &Transfer, progress: &Progress) -> Option<String> {
     let what = progress.limited_by?;
-    Some(format!("limited by: {}", pace::bottleneck(what, transfer.direction(), &peer(transfer))))
+    Some(format!("limited by: {}", pace::bottleneck_of(what, transfer, &peer(transfer))))
 }
 
 /// A copy finds its entries as it goes, so that a share of what was found is always near the whole:
@@ -562,7 +562,7 @@ fn stayed(report: &Report) -> String {
             String::new()
         };
         let they = if report.counts.skipped == 1 { "it was" } else { "they were" };
-        line.push_str(&format!(" {} kept as {they} there{instead}.", were(report.counts.skipped, "item")));
+        line.push_str(&format!(" {} kept as {they}{instead}.", were(report.counts.skipped, "item")));
     }
     line
 }
@@ -574,7 +574,7 @@ fn proven(proven: &Proven, all: u64, direction: Direction, peer: &str) -> String
     let (files, time) = (counted(proven.files, "file"), took(proven.took));
     let kept = all.saturating_sub(proven.files);
     if proven.files == 0 && kept > 0 {
-        return format!(" Nothing was verified: {} kept there without comparing.", counted(kept, "file"));
+        return format!(" Nothing was verified: {} kept without comparing.", counted(kept, "file"));
     }
     let verified = format!(
         " Verified in {time}: {files}, {} read back from {whose} disk, equal to what was read.",
@@ -582,7 +582,7 @@ fn proven(proven: &Proven, all: u64, direction: Direction, peer: &str) -> String
     );
     match kept {
         0 => verified,
-        _ => format!("{verified} NOT verified: {} kept there without comparing.", counted(kept, "file")),
+        _ => format!("{verified} NOT verified: {} kept without comparing.", counted(kept, "file")),
     }
 }
 
@@ -733,10 +733,10 @@ mod tests {
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),
             "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB, 400 MB of it sent in 2.0 s (200 MB/s). \
-             1 item was already there (10 MB). 2 items were kept as they were there (instead of 90 MB offered). \
+             1 item was already there (10 MB). 2 items were kept as they were (instead of 90 MB offered). \
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
-             NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
+             NOT verified: 1 file kept without comparing. The connection was lost 2 times on the way. \
              2 files that differ there were kept. 4 entries left out, as asked. \
              5 items were left without access control lists. 6 items were given an owner or group by number, because \
              nobody has the name there. 3 FAILED."

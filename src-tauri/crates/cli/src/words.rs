@@ -76,22 +76,15 @@ pub(crate) fn error(fault: &Fault) -> Words {
     marked(fault, commands(fault, fault.says()).into())
 }
 
-/// The same of a transfer in that direction, where the other device's name may be known.
-pub(crate) fn error_of(fault: &Fault, direction: Direction, peer: Option<&str>) -> Words {
-    marked(fault, commands(fault, fault.says_of(direction)).of_peer(peer).into())
+/// The same of a transfer in that direction, where the other device's name may be known; `is_got`
+/// where the receiving device has asked for it.
+pub(crate) fn error_of(fault: &Fault, direction: Direction, is_got: bool, peer: Option<&str>) -> Words {
+    marked(fault, commands(fault, fault.says_of(direction, is_got)).of_peer(peer).into())
 }
 
-/// The same of a transfer, by who asked for it.
+/// The same of a transfer.
 pub(crate) fn error_in(fault: &Fault, transfer: &Transfer, peer: Option<&str>) -> Words {
-    match transfer.is_got() {
-        true => error_of_get(fault, transfer.direction(), peer),
-        false => error_of(fault, transfer.direction(), peer),
-    }
-}
-
-/// The same of what the receiving device has asked for.
-pub(crate) fn error_of_get(fault: &Fault, direction: Direction, peer: Option<&str>) -> Words {
-    marked(fault, commands(fault, fault.says_of_get(direction)).of_peer(peer).into())
+    error_of(fault, transfer.direction(), transfer.is_got(), peer)
 }
 
 /// Marks what may be an attack: a terminal has no icon or colour for that.

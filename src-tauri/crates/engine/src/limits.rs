@@ -98,7 +98,7 @@ pub const NOTE_IDS_MAX: u32 = 1_000;
 pub const NOTE_ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// What other devices get from the shares here at a time, or may go on with. Each takes a walk, up
-/// to 16 lanes and their descriptors.
+/// to 16 lanes and their descriptors: with few, `descriptors::ForReceiving` allows fewer at once.
 pub const GETS_MAX: usize = 16;
 
 /// The same of one device.

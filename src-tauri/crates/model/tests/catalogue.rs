@@ -124,13 +124,13 @@ fn choice(of: Value, says: &Says) -> Value {
 fn fault_choice(fault: &Fault) -> Value {
     let mut all = choice(json!(fault), &fault.says());
     for direction in DIRECTIONS {
-        let (what, next) = fault.says_of(direction).keys();
+        let (what, next) = fault.says_of(direction, false).keys();
         if fault.says().keys() != (what.clone(), next.clone()) {
             let name = json!(direction).as_str().unwrap().to_owned();
             all[name] = json!({ "what": what, "next": next });
         }
-        let (what, next) = fault.says_of_get(direction).keys();
-        if fault.says_of(direction).keys() != (what.clone(), next.clone()) {
+        let (what, next) = fault.says_of(direction, true).keys();
+        if fault.says_of(direction, false).keys() != (what.clone(), next.clone()) {
             all[format!("got_{}", json!(direction).as_str().unwrap())] = json!({ "what": what, "next": next });
         }
     }
@@ -234,7 +234,9 @@ fn asked() -> [AskedBecause; 2] {
 /// Everything that can be said, with the rows that say it.
 fn choices() -> Value {
     let bottlenecks = Bottleneck::ALL.into_iter().flat_map(|by| {
-        DIRECTIONS.map(|direction| choice(json!({ "by": by, "direction": direction }), &by.says(direction)))
+        WAYS.map(|(direction, is_got)| {
+            choice(json!({ "by": by, "direction": direction, "got": is_got }), &by.says(direction, is_got))
+        })
     });
     let stages = stages();
     let stages =
@@ -312,15 +314,14 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
     };
     for fault in samples::faults(NAME) {
         take(fault.says());
-        DIRECTIONS.into_iter().for_each(|direction| take(fault.says_of(direction)));
-        DIRECTIONS.into_iter().for_each(|direction| take(fault.says_of_get(direction)));
+        WAYS.into_iter().for_each(|(direction, is_got)| take(fault.says_of(direction, is_got)));
     }
     failures().for_each(|(failure, direction, is_got)| take(sentences::failure(&failure, direction, is_got)));
     copy_failures().iter().for_each(|failure| take(sentences::copy_step(failure)));
     USER_TLS_REASONS.into_iter().for_each(|reason| take(sentences::user_tls(reason)));
     SYNC_IO_REASONS.into_iter().for_each(|reason| take(sentences::sync_io(reason)));
     for by in Bottleneck::ALL {
-        DIRECTIONS.into_iter().for_each(|direction| take(by.says(direction)));
+        WAYS.into_iter().for_each(|(direction, is_got)| take(by.says(direction, is_got)));
     }
     for progress in stages() {
         WAYS.into_iter().filter_map(|(direction, is_got)| progress.says(direction, is_got, None)).for_each(&mut take);

@@ -2,6 +2,7 @@
 //! files, folders and connections open.
 use std::io;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_sys::probe;
@@ -38,6 +39,15 @@ pub fn left() -> usize {
     limit().saturating_sub(probe::open_descriptors())
 }
 
+/// What senders leave to others in this process.
+static RESERVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Keeps so many descriptors from what is sent. It counts for who asks before the first sender
+/// does.
+pub fn reserve(descriptors: usize) {
+    RESERVED.store(descriptors, Ordering::Relaxed);
+}
+
 /// What a sender may keep open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForSending {
@@ -59,7 +69,7 @@ impl ForSending {
     /// Decided once.
     pub fn here() -> Self {
         static HERE: OnceLock<ForSending> = OnceLock::new();
-        *HERE.get_or_init(|| Self::of(left()))
+        *HERE.get_or_init(|| Self::of(left().saturating_sub(RESERVED.load(Ordering::Relaxed))))
     }
 
     fn of(left: usize) -> Self {
@@ -116,7 +126,13 @@ pub trait Shortage {
 
 impl Shortage for io::Error {
     fn is_of_descriptors(&self) -> bool {
-        matches!(Errno::from_io_error(self), Some(Errno::MFILE | Errno::NFILE))
+        Errno::from_io_error(self).is_some_and(|errno| errno.is_of_descriptors())
+    }
+}
+
+impl Shortage for Errno {
+    fn is_of_descriptors(&self) -> bool {
+        matches!(*self, Errno::MFILE | Errno::NFILE)
     }
 }
 

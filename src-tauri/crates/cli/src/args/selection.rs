@@ -187,6 +187,13 @@ impl SelectionArgs {
         self.files_from.first().map(PathBuf::as_path)
     }
 
+    /// # Errors
+    /// The code and one of these are to be read from standard input.
+    pub(crate) fn check_beside(&self, code_file: Option<&Path>) -> Result<(), Refusal> {
+        let is_twice = code_file.is_some_and(is_stdin) && self.files().any(is_stdin);
+        if is_twice { Err(stdin_twice()) } else { Ok(()) }
+    }
+
     /// What they ask for, with the files read. The patterns stand behind the `remembered` ones, and
     /// so decide before them.
     ///
@@ -197,8 +204,8 @@ impl SelectionArgs {
         if self.files_from.len() > 1 {
             return Err(Refusal::usage("--files-from can be given only once.").advise("Write all paths into one list."));
         }
-        if self.files().filter(|file| *file == Path::new("-")).count() > 1 {
-            return Err(Refusal::usage("Standard input can be read for one option only."));
+        if self.files().filter(|file| is_stdin(file)).count() > 1 {
+            return Err(stdin_twice());
         }
         Filter::new(&Selection { patterns: remembered.clone(), paths: None }).map_err(|fault| {
             let what = words::error(&fault).what;
@@ -221,6 +228,14 @@ impl SelectionArgs {
         Filter::new(&selection).map_err(|fault| refusal(&fault))?;
         Ok(selection)
     }
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+fn stdin_twice() -> Refusal {
+    Refusal::usage("Standard input can be read for one option only.")
 }
 
 fn refusal(fault: &Fault) -> Refusal {
@@ -440,6 +455,10 @@ mod tests {
         let gone = selection(&["--exclude-from", "/nowhere/at/all", "a"]).unwrap_err();
         assert!(gone.what.starts_with("/nowhere/at/all cannot be read"), "{gone}");
         let twice = selection(&["--exclude-from", "-", "--files-from", "-", "a"]).unwrap_err();
+        assert!(twice.what.contains("one option only"), "{twice}");
+        let listed = Line::try_parse_from(["x", "--files-from", "-", "a"]).unwrap().selection;
+        assert!(listed.check_beside(None).is_ok() && listed.check_beside(Some(Path::new("code"))).is_ok());
+        let twice = listed.check_beside(Some(Path::new("-"))).unwrap_err();
         assert!(twice.what.contains("one option only"), "{twice}");
     }
 

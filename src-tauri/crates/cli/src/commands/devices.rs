@@ -88,14 +88,15 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The shares that are shared with a device, and which of them it cannot read.
+/// The shares that are shared with a device, which of them it cannot read, and into which drop
+/// boxes it cannot send.
 fn readable(device: &Device, shares: &[Share]) -> String {
     let is_refused = device.rule.consent == Consent::Refuse;
     let one = |share: &Share| {
         let states = [
             (share.drop.is_some(), "drop box"),
             (share.unavailable.is_some(), "unavailable"),
-            (is_refused, "refused by its rule"),
+            (is_refused && share.drop.is_some(), "sending refused by its rule"),
         ];
         let states: Vec<_> = states.iter().filter_map(|(is, state)| is.then_some(*state)).collect();
         let name = for_terminal(share.name.as_str());

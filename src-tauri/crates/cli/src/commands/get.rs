@@ -37,6 +37,7 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
         engine.take_folder(&before.destination);
         engine.check_folder(&before.destination, landing.into_home)?;
     }
+    args.selection.check_beside(args.code.code_file.as_deref())?;
     let from = SelectionSources::There(before.paths.len());
     let remembered = before.selection.patterns.clone();
     let selection = match selected::read(&args.selection, from, remembered, "get", (&out, interrupts)).await? {

@@ -200,7 +200,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         Outcome::Complete => line("Ended", "complete".to_owned()),
         Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(report.counts.failed))),
         Outcome::Failed(error) => {
-            let words = words::error_of(error, past.direction, peer.as_deref());
+            let words = words::error_of(error, past.direction, past.is_got(), peer.as_deref());
             line("Ended", words.what);
             words.next.into_iter().for_each(|next| line("", next));
         }
@@ -253,7 +253,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         line("Rate", format!("{} on average, {} at its highest", rate(average), rate(highest)));
     }
     if let Some(bottleneck) = report.limited_by {
-        line("Limited by", pace::bottleneck(bottleneck, past.direction, &device(past)));
+        line("Limited by", pace::bottleneck(bottleneck, past.direction, past.is_got(), &device(past)));
     }
     if report.reconnected > 0 {
         line("Connection", format!("lost {}, and went on", counted(report.reconnected.into(), "time")));

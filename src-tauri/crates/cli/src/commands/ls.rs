@@ -73,7 +73,7 @@ fn not_reached(fault: Fault, device: &str) -> anyhow::Error {
 /// What went wrong at a device, whose name may be known.
 fn about(error: anyhow::Error, device: Option<&str>) -> anyhow::Error {
     let Some(fault) = error.downcast_ref::<Fault>() else { return error };
-    let says = words::error_of_get(fault, Direction::Receiving, device);
+    let says = words::error_of(fault, Direction::Receiving, true, device);
     let refusal = Refusal { exit: Exit::from(fault), what: says.what, next: says.next };
     anyhow::Error::new(fault.clone()).context(refusal)
 }

@@ -43,7 +43,7 @@ pub(super) async fn tell(
     let peer = transfer.peer().map(|(_, name)| name);
     let words = |fault: &Fault| match fault {
         Fault::Cancelled { by: Side::Here, .. } => Words::only(STOPPED),
-        _ => words::error_of(fault, transfer.direction(), peer.as_deref()),
+        _ => words::error_in(fault, &transfer, peer.as_deref()),
     };
     let came_through = progress::tell_end(&transfer, &report, &out, words, true);
     selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));

@@ -254,7 +254,7 @@ impl Reception<'_> {
         self.last = Some(match &ended {
             Ok(report) => Exit::from(&**report),
             Err(error) => {
-                let words = words::error_of(error, Direction::Receiving, None);
+                let words = words::error_of(error, Direction::Receiving, false, None);
                 self.out.event(&json::error(error, &words));
                 self.out.fault(&words);
                 error.into()

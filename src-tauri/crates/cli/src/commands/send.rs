@@ -32,6 +32,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
         return note::run(engine, args, interrupts).await;
     }
     let out = Output::from(args.reporting);
+    args.selection.check_beside(args.code.code_file.as_deref())?;
     let asked = match args.again {
         Some(number) => again(engine, number, &args, &out, interrupts).await?,
         None => named(engine, &args, &out, interrupts).await?,

@@ -298,7 +298,8 @@ pub(crate) struct MayRead<'a> {
     pub(super) drop: bool,
     /// Why it cannot be read now; none if it can.
     pub(super) unavailable: Option<ShareTrouble>,
-    /// Whether the device may not use it, because its rule is to refuse.
+    /// Whether the device may not send into this drop box, because its rule is to refuse. It may
+    /// read the share all the same.
     pub(super) refused: bool,
 }
 

@@ -88,11 +88,12 @@ impl From<Words> for Why {
 }
 
 impl Why {
-    /// The sentences for a transfer in that direction with this outcome.
-    fn of(outcome: &Outcome, direction: Direction) -> Self {
+    /// The sentences for a transfer in that direction with this outcome, which the receiving device
+    /// has asked for or not.
+    fn of(outcome: &Outcome, direction: Direction, is_got: bool) -> Self {
         match outcome {
             Outcome::Complete | Outcome::Partial => Self::default(),
-            Outcome::Failed(fault) => words::error_of(fault, direction, None).into(),
+            Outcome::Failed(fault) => words::error_of(fault, direction, is_got, None).into(),
         }
     }
 }
@@ -108,7 +109,10 @@ impl<'a> Finished<'a> {
             peer_id,
             dry_run,
             report,
-            why: words.map_or_else(|| Why::of(&report.outcome, transfer.direction()), |words| words.clone().into()),
+            why: words.map_or_else(
+                || Why::of(&report.outcome, transfer.direction(), transfer.is_got()),
+                |words| words.clone().into(),
+            ),
         }
     }
 }
@@ -134,7 +138,7 @@ impl<'a> Remembered<'a> {
             (past.report.failures, past.report.edits) = (failures.clone(), edits.clone());
         }
         Self {
-            why: Why::of(&past.report.outcome, past.direction),
+            why: Why::of(&past.report.outcome, past.direction, past.is_got()),
             past,
             series: details.map(|details| details.series.as_slice()),
         }

@@ -4,9 +4,10 @@ use std::time::Duration;
 use ringway_engine::Transfer;
 use ringway_model::{Bottleneck, Direction, SeriesPoint, StageTimes};
 
-/// What limits a transfer to or from `peer`, as in "limited by ...".
-pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, peer: &str) -> String {
-    what.says(direction).of_peer(Some(peer)).what()
+/// What limits a transfer to or from `peer`, as in "limited by ..."; `is_got` where the receiving
+/// device has asked for it.
+pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, is_got: bool, peer: &str) -> String {
+    what.says(direction, is_got).of_peer(Some(peer)).what()
 }
 
 /// The same of a transfer. Who gets something sets a limit as well, which the other end keeps to.
@@ -15,7 +16,8 @@ pub(crate) fn bottleneck_of(what: Bottleneck, transfer: &Transfer, peer: &str) -
     match (what, transfer.direction()) {
         (Bottleneck::Limit, Direction::Receiving) if asked => "--limit".to_owned(),
         (Bottleneck::Limit, Direction::Sending) if asked => format!("the limit that {peer} set"),
-        (what, direction) => bottleneck(what, direction, peer),
+        // Otherwise it is the sender's, also of what is got.
+        (what, direction) => bottleneck(what, direction, false, peer),
     }
 }
 
@@ -101,11 +103,13 @@ mod tests {
 
     #[test]
     fn the_same_stage_is_here_or_there_by_who_looks() {
-        let said = |what, direction| bottleneck(what, direction, "lab");
+        let said = |what, direction| bottleneck(what, direction, false, "lab");
         assert_eq!(said(Bottleneck::Writing, Direction::Sending), "writing on lab");
         assert_eq!(said(Bottleneck::Writing, Direction::Receiving), "writing here");
         assert_eq!(said(Bottleneck::Encrypting, Direction::Sending), "the processor here (encrypting)");
         assert_eq!(said(Bottleneck::Limit, Direction::Receiving), "the upload limit on lab");
+        // The requester may have set it.
+        assert_eq!(bottleneck(Bottleneck::Limit, Direction::Receiving, true, "lab"), "the rate limit");
         for direction in [Direction::Sending, Direction::Receiving] {
             assert_eq!(said(Bottleneck::Network, direction), "the network");
             let mut all: Vec<_> = Bottleneck::ALL.into_iter().map(|what| said(what, direction)).collect();

@@ -5,7 +5,7 @@ use ringway_model::Fault;
 use ringway_tree::descriptors::{self, LANE, left, limit};
 
 use crate::limits::{
-    ANSWERS_MAX, ASKING_MAX, LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX,
+    ANSWERS_MAX, ASKING_MAX, GETS_MAX, LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX,
     UNAUTHENTICATED_MAX,
 };
 
@@ -20,6 +20,10 @@ const RECEIVE_WANTS: usize = 128;
 /// What an answer about a share has open: the share, the folders on the way down, what confines its
 /// thread, and what is looked at by the way.
 const ANSWER: usize = 10;
+
+/// What one get takes that is served from here, if its tree has few folders: its session, a lane or
+/// two, the folders on the way down and what waits for the lanes.
+const GET_WANTS: usize = 32;
 
 /// With fewer descriptors, all are for transfers, and questions about shares hear "busy".
 const ANSWERS_FROM: usize = 160;
@@ -49,6 +53,8 @@ pub(crate) struct ForReceiving {
     pub(crate) asking: usize,
     /// Answers to them that are looked for at once.
     pub(crate) answers: usize,
+    /// What is got from here at once, beside what waits for its device.
+    pub(crate) gets: usize,
     /// Transfers at once.
     pub(crate) transfers: usize,
     /// Lanes of one of them.
@@ -61,7 +67,17 @@ impl ForReceiving {
     /// Decided once.
     pub(crate) fn here() -> Self {
         static HERE: OnceLock<ForReceiving> = OnceLock::new();
-        *HERE.get_or_init(|| Self::of(left()))
+        *HERE.get_or_init(|| {
+            let here = Self::of(left());
+            // What is sent meanwhile leaves these alone.
+            descriptors::reserve(here.of_peers());
+            here
+        })
+    }
+
+    /// What peers hold that neither send nor receive.
+    fn of_peers(&self) -> usize {
+        self.unauthenticated + self.waiting + self.unanswered + self.asking + self.answers * ANSWER
     }
 
     fn of(left: usize) -> Self {
@@ -73,6 +89,7 @@ impl ForReceiving {
             _ => ((left / 32).clamp(1, ASKING_MAX), (left / 128).clamp(1, ANSWERS_MAX)),
         };
         let rest = left.saturating_sub(unauthenticated + waiting + unanswered + asking + answers * ANSWER);
+        let gets = (rest / GET_WANTS).clamp(1, GETS_MAX);
         let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
         // Each holds two.
         let attempts = (left / 32).clamp(1, descriptors::ForReceiving::MOST.attempts);
@@ -86,6 +103,7 @@ impl ForReceiving {
             unanswered,
             asking,
             answers,
+            gets,
             transfers,
             lanes: lanes as u8,
             each: descriptors::ForReceiving::within(of_lane, attempts),
@@ -103,9 +121,8 @@ mod tests {
             let share = ForReceiving::of(left);
             let (lanes, each) = (usize::from(share.lanes), share.each);
             let one = RECEIVE_OWN + 2 * each.attempts + lanes * (LANE + each.folders + each.group) + each.resuming;
-            let asking = share.asking + share.answers * ANSWER;
-            let peers = share.unauthenticated + share.waiting + share.unanswered + asking;
-            assert!(peers + one <= left, "{left}: {one} {share:?}");
+            assert!(share.of_peers() + one <= left, "{left}: {one} {share:?}");
+            assert!(share.gets == 1 || share.of_peers() + share.gets * GET_WANTS <= left, "{left}: {share:?}");
         }
     }
 
@@ -117,6 +134,7 @@ mod tests {
             unanswered: 64,
             asking: 32,
             answers: 8,
+            gets: 16,
             transfers: 16,
             lanes: 16,
             each: descriptors::ForReceiving { folders: 64, group: 64, attempts: 32, resuming: 128 },

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::answer_places::Place;
 use super::arrivals::Arrival;
 use super::listening::Listening;
-use super::wanted::Wanted;
+use super::wanted::{Wanted, is_for_now};
 use crate::limits::PARTING_TIME_MAX;
 use crate::send::Answerer;
 use crate::shared::{Grant, OpenedShare};
@@ -285,7 +285,8 @@ fn open(
     Ok(opened)
 }
 
-/// The same for what a request would move; none if nobody wants to know any more.
+/// The same for what a request would move; none if it is busy here, or nobody wants to know any
+/// more.
 fn plan(
     listening: &Listening,
     device: DeviceId,
@@ -298,14 +299,20 @@ fn plan(
         return Err(GetRefusal::NotServed);
     }
     let wanted = Wanted::new(get, selected)?;
-    let opened = listening.shared.open_share(device, &get.share).map_err(|fault| match fault {
-        Fault::ShareUnavailable { trouble, .. } => GetRefusal::Unavailable(trouble),
-        _ => GetRefusal::NoShare,
-    })?;
+    let opened = match listening.shared.open_share(device, &get.share) {
+        Ok(opened) => opened,
+        Err(Fault::ShareUnavailable { trouble, .. }) => return Err(GetRefusal::Unavailable(trouble)),
+        Err(Fault::NotShared { .. }) => return Err(GetRefusal::NoShare),
+        // This program lacks something for now.
+        Err(_) => return Ok(None),
+    };
     let confines = listening.confinement.is_ok();
     // The session may have ended.
     let _ = granted.send(opened.grant);
-    planning::look(opened, &wanted, confines, page, has_ended)
+    match planning::look(opened, &wanted, confines, page, has_ended) {
+        Err(refusal) if is_for_now(refusal) => Ok(None),
+        planned => planned,
+    }
 }
 
 /// Why there is no answer, as the other end hears it.

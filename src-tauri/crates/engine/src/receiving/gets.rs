@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::arrivals::Arrival;
+use crate::admission::descriptors::ForReceiving;
 use crate::limits::{GETS_ENDED_MAX, GETS_MAX, GETS_OF_ONE_MAX};
 use crate::store::PairingNumber;
 
@@ -115,6 +116,10 @@ impl Gets {
             let waits = |running: &Running| theirs(&running) && running.interrupted;
             let Some(at) = all.running.iter().position(waits) else { return Entered::Full };
             all.running.remove(at);
+        }
+        // What waits for its device has nothing open.
+        if all.running.iter().filter(|running| !running.interrupted).count() >= ForReceiving::here().gets {
+            return Entered::Full;
         }
         let (to, renewed) = mpsc::channel(1);
         let number = all.next;

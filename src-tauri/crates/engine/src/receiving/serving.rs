@@ -17,7 +17,6 @@ use ringway_tree::send::{Guard, Outgoing};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{GetPath, GetRefusal};
 use ringway_wire::limits::SILENCE_MAX_MS;
-use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -25,7 +24,7 @@ use super::answering::Answers;
 use super::event::ReceiverEvent;
 use super::gets::{Entered, Entry, Requester};
 use super::listening::Listening;
-use super::wanted::Wanted;
+use super::wanted::{NO_DESCRIPTORS, Wanted, is_for_now};
 use crate::admission::{Origin, boot_ms};
 use crate::devices::reference::PathInShare;
 use crate::limits::{
@@ -127,14 +126,6 @@ fn paths(listening: &Listening) -> PathTaken {
 async fn decline(mut asker: Requester, reason: DeclineReason) {
     asker.session.machine.decline(reason);
     asker.session.close().await;
-}
-
-/// What is refused for want of descriptors here: its device asks again later.
-const NO_DESCRIPTORS: GetRefusal = GetRefusal::Path(0, Errno::MFILE.raw_os_error());
-
-fn is_for_now(refusal: GetRefusal) -> bool {
-    let errnos = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
-    matches!(refusal, GetRefusal::Path(_, errno) if errnos.contains(&errno))
 }
 
 /// What was asked for, open.

@@ -8,9 +8,19 @@ use ringway_tree::filesystem::selection::Filter;
 use ringway_tree::send::{BeneathError, EntryBeneath, WantedBeneath};
 use ringway_wire::SelectedPaths;
 use ringway_wire::control::{Get, GetPath, GetRefusal};
+use rustix::io::Errno;
 
 use crate::limits::SELECTING_TIME_MAX;
 use crate::wire_convert::errno_of;
+
+/// What is refused for want of descriptors here: its device asks again later.
+pub(super) const NO_DESCRIPTORS: GetRefusal = GetRefusal::Path(0, Errno::MFILE.raw_os_error());
+
+/// Whether that is a refusal for want of descriptors.
+pub(super) fn is_for_now(refusal: GetRefusal) -> bool {
+    let errnos = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    matches!(refusal, GetRefusal::Path(_, errno) if errnos.contains(&errno))
+}
 
 /// A request, ready to be looked for.
 pub(super) struct Wanted {

@@ -105,7 +105,8 @@ impl Shared {
             _ => return Err(GetRefusal::NoShare),
         }
         let failed = |_: Fault| GetRefusal::Unavailable(ShareTrouble::Failed);
-        let root = open(&place.shared).map_err(GetRefusal::Unavailable)?;
+        let no_descriptors = GetRefusal::Path(0, Errno::MFILE.raw_os_error());
+        let root = open(&place.shared).map_err(|why| why.map_or(no_descriptors, GetRefusal::Unavailable))?;
         let own = own_folders::make(&self.paths).map_err(failed)?;
         // A link on its path may lead elsewhere since.
         if own.contain(&root).unwrap_or(true) {
@@ -115,28 +116,44 @@ impl Shared {
         if place.folder().as_os_str().as_bytes().len() > PATH_MAX {
             return Err(GetRefusal::Path(0, Errno::NAMETOOLONG.raw_os_error()));
         }
-        descend(&root, path, &own, make).map_err(|error| GetRefusal::Path(0, errno_of(&error)))
+        descend(&root, path, (&own, &Homes::known), make).map_err(|error| GetRefusal::Path(0, errno_of(&error)))
     }
 }
 
 /// Goes down to a folder beneath `root`, through no link.
-fn descend(root: &Dir, path: RelPath<'_>, own: &OwnFolders, make: bool) -> io::Result<Option<Dir>> {
+fn descend(
+    root: &Dir,
+    path: RelPath<'_>,
+    (own, known): (&OwnFolders, &dyn Fn() -> Homes),
+    make: bool,
+) -> io::Result<Option<Dir>> {
     // Before anything is made.
     if path.components().any(|name| reads_as_own(name.as_bytes())) {
         return Err(Errno::NOENT.into());
     }
-    let homes = Homes::known();
+    let homes = known();
     let mut at = root.try_clone()?;
     admit(&at, own, &homes)?;
     for name in path.components() {
         let name = name.as_bytes();
         let opened = match at.open_dir_to_search(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && make => {
-                match at.make_dir(name, FOLDER_MODE) {
-                    // Another transfer may have been faster.
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                    _ => at.open_dir_to_search(name)?,
+                let made = at.make_dir(name, FOLDER_MODE);
+                // Another transfer may have been faster.
+                if let Err(error) = &made
+                    && error.kind() != io::ErrorKind::AlreadyExists
+                {
+                    return made.map(|()| None);
                 }
+                let opened = at.open_dir_to_search(name)?;
+                // It may be the home of a user whose home was missing.
+                if let Err(error) = admit(&opened, own, &known()) {
+                    if made.is_ok() {
+                        let _ = at.remove_dir(name);
+                    }
+                    return Err(error);
+                }
+                opened
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
@@ -177,7 +194,7 @@ mod tests {
     fn go(root: &Path, path: &str, make: bool) -> Result<Option<Dir>, i32> {
         let root = Dir::open(root).unwrap();
         let path = RelPath::new(path.as_bytes()).unwrap();
-        descend(&root, path, &OwnFolders::default(), make).map_err(|error| errno_of(&error))
+        descend(&root, path, (&OwnFolders::default(), &Homes::known), make).map_err(|error| errno_of(&error))
     }
 
     fn errno(errno: Errno) -> Result<(), i32> {
@@ -195,6 +212,19 @@ mod tests {
         assert_eq!(ino(&made), ino(&Dir::open(&root.join("a/b/c")).unwrap()));
         assert_eq!(ino(&go(&root, "a/b", false).unwrap().unwrap()), ino(&Dir::open(&root.join("a/b")).unwrap()));
         assert_eq!(ino(&go(&root, "", false).unwrap().unwrap()), ino(&Dir::open(&root).unwrap()));
+    }
+
+    #[test]
+    fn a_missing_folder_that_is_a_users_home_is_not_made() {
+        let base = tempfile::tempdir().unwrap();
+        let home = base.path().join("bob");
+        let (root, homes) = (Dir::open(base.path()).unwrap(), || Homes::at(&[&home]));
+        for path in ["bob", "bob/below"] {
+            let path = RelPath::new(path.as_bytes()).unwrap();
+            let opened = descend(&root, path, (&OwnFolders::default(), &homes), true);
+            assert_eq!(opened.map(drop).map_err(|error| errno_of(&error)), errno(Errno::PERM));
+            assert!(!home.exists());
+        }
     }
 
     #[test]
@@ -235,7 +265,7 @@ mod tests {
         own.add_folder(&ours);
         let dir = Dir::open(&root).unwrap();
         for path in ["ours", "ours/x"] {
-            let refused = descend(&dir, RelPath::new(path.as_bytes()).unwrap(), &own, true);
+            let refused = descend(&dir, RelPath::new(path.as_bytes()).unwrap(), (&own, &Homes::known), true);
             assert_eq!(refused.map(drop).map_err(|error| errno_of(&error)), errno(Errno::NOENT), "{path}");
         }
         assert!(fs::read_dir(&ours).unwrap().next().is_none());

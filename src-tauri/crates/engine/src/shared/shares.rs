@@ -1,12 +1,13 @@
 //! The folders that are shared, as a paired device meets them: opened, or why not, and until when
 //! it may read.
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use ringway_model::{Consent, DeviceId, Fault, Share, ShareName, ShareThere, ShareTrouble};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
-use ringway_tree::descriptors::Shortage;
+use ringway_tree::descriptors::{Shortage, wait_to_open};
 use ringway_tree::receive::{FolderIdentity, OwnFolders};
 
 use super::Shared;
@@ -60,13 +61,7 @@ impl Shared {
             return Err(not_shared());
         }
         let unavailable = |trouble| Fault::ShareUnavailable { share: share.name.as_str().into(), trouble };
-        let root = open(&share.shared).map_err(|trouble| match trouble {
-            // What this program lacks is no fault of the folder.
-            ShareTrouble::Failed if Dir::open(Path::new("/")).is_err_and(|error| error.is_of_descriptors()) => {
-                Fault::AnswerBusy
-            }
-            trouble => unavailable(trouble),
-        })?;
+        let root = open(&share.shared).map_err(|why| why.map_or(Fault::AnswerBusy, unavailable))?;
         let own = own_folders::make(&self.paths)?;
         // A link on its path may lead elsewhere since.
         if own.contain(&root).unwrap_or(true) {
@@ -108,7 +103,11 @@ impl Shared {
             let grant = |right| Grant { share: number, device, pairing, right };
             if self.holds(&grant(Right::Read))? {
                 let drop = self.holds(&grant(Right::Drop))?;
-                all.push(ShareThere { name, drop, unavailable: open(&shared).err() });
+                let unavailable = match open(&shared) {
+                    Ok(_) => None,
+                    Err(why) => Some(why.ok_or(Fault::AnswerBusy)?),
+                };
+                all.push(ShareThere { name, drop, unavailable });
             }
         }
         Ok(all)
@@ -117,19 +116,33 @@ impl Shared {
     /// Every share, by name. It may wait for a disk.
     pub(crate) fn shares(&self) -> Result<Vec<Share>, Fault> {
         let shown = |StoredShare { name, shared, with, drop, .. }| {
-            let unavailable = open(&shared).err();
+            let unavailable = open(&shared).err().map(|why| why.unwrap_or(ShareTrouble::Failed));
             Share { name, folder: shared.folder.into(), with, drop, unavailable }
         };
         Ok(self.store.shares()?.into_iter().map(shown).collect())
     }
 }
 
-/// Opens the folder that was shared, and no other one that has its path.
-pub(super) fn open(shared: &SharedFolder) -> Result<Dir, ShareTrouble> {
-    use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+/// Opens the folder that was shared, and no other one that has its path. Where no descriptor is
+/// left, it waits for one.
+///
+/// # Errors
+/// Why it is unavailable; none if there was no descriptor, which is no fault of the folder.
+pub(super) fn open(shared: &SharedFolder) -> Result<Dir, Option<ShareTrouble>> {
+    let root = wait_to_open(|| true, || Dir::open(&shared.folder));
+    if root.as_ref().is_err_and(Shortage::is_of_descriptors) {
+        return Err(None);
+    }
+    checked(shared, root).map_err(Some)
+}
+
+/// Whether what has the path is what was shared.
+fn checked(shared: &SharedFolder, opened: io::Result<Dir>) -> Result<Dir, ShareTrouble> {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     let SharedFolder { folder, identity, mounted } = shared;
-    let is_unmounted = |dir: &Dir| mounted.as_deref().is_some_and(|at| lacks_mount(dir, at));
-    let root = Dir::open(folder).map_err(|error| match error.kind() {
+    // A link on the path may lead to another filesystem while the disk is mounted.
+    let is_unmounted = |dir: &Dir| mounted.as_deref().is_some_and(|at| lacks_mount(dir, at) && !is_mounted(at));
+    let root = opened.map_err(|error| match error.kind() {
         NotFound | NotADirectory if nearest(folder).is_some_and(|above| is_unmounted(&above)) => {
             ShareTrouble::NotMounted
         }
@@ -143,10 +156,19 @@ pub(super) fn open(shared: &SharedFolder) -> Result<Dir, ShareTrouble> {
     }
     let before = identity.as_ref().ok_or(ShareTrouble::Failed)?;
     match FolderIdentity::of(&root) {
-        Ok(now) if now.is_still(before) => Ok(root),
+        // Its names may be readable where its entries are not.
+        Ok(now) if now.is_still(before) => match root.entries() {
+            Err(error) if error.kind() == PermissionDenied => Err(ShareTrouble::NotReadable),
+            _ => Ok(root),
+        },
         Ok(_) => Err(ShareTrouble::Replaced),
         Err(_) => Err(ShareTrouble::Failed),
     }
+}
+
+/// Whether a filesystem is mounted there.
+fn is_mounted(at: &Path) -> bool {
+    Dir::open(at).and_then(|dir| mount_point(&dir)).is_ok_and(|now| now == at)
 }
 
 /// The nearest folder above that is there.
@@ -165,7 +187,7 @@ impl SharedFolder {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -181,15 +203,21 @@ mod tests {
         let noted = shared(&runs);
         assert!(open(&noted).is_ok());
         fs::rename(&runs, &aside).unwrap();
-        assert_eq!(open(&noted).unwrap_err(), ShareTrouble::Missing);
+        assert_eq!(open(&noted).unwrap_err(), Some(ShareTrouble::Missing));
         fs::create_dir(&runs).unwrap();
-        assert_eq!(open(&noted).unwrap_err(), ShareTrouble::Replaced);
+        assert_eq!(open(&noted).unwrap_err(), Some(ShareTrouble::Replaced));
         fs::remove_dir(&runs).unwrap();
         fs::write(&runs, "").unwrap();
-        assert_eq!(open(&noted).unwrap_err(), ShareTrouble::Replaced);
+        assert_eq!(open(&noted).unwrap_err(), Some(ShareTrouble::Replaced));
         fs::remove_file(&runs).unwrap();
         symlink(&aside, &runs).unwrap();
         assert!(open(&noted).is_ok(), "the same folder by another way");
+        // The disk is mounted, and the path leads elsewhere.
+        fs::remove_file(&runs).unwrap();
+        symlink(base.path(), &runs).unwrap();
+        let mounted = SharedFolder { mounted: Some("/proc".into()), ..shared(&runs) };
+        let mounted = SharedFolder { identity: noted.identity.clone(), ..mounted };
+        assert_eq!(open(&mounted).unwrap_err(), Some(ShareTrouble::Replaced));
         fs::remove_file(&runs).unwrap();
         fs::rename(&aside, &runs).unwrap();
         assert!(open(&noted).is_ok(), "it is back");
@@ -205,8 +233,22 @@ mod tests {
             return println!("skipped: this kernel does not tell mounts");
         }
         let elsewhere = SharedFolder { mounted: Some(base.path().to_owned()), ..noted };
-        assert_eq!(open(&elsewhere).unwrap_err(), ShareTrouble::NotMounted);
+        assert_eq!(open(&elsewhere).unwrap_err(), Some(ShareTrouble::NotMounted));
         fs::remove_dir(&runs).unwrap();
-        assert_eq!(open(&elsewhere).unwrap_err(), ShareTrouble::NotMounted);
+        assert_eq!(open(&elsewhere).unwrap_err(), Some(ShareTrouble::NotMounted));
+    }
+
+    #[test]
+    fn a_folder_whose_entries_may_not_be_looked_at_is_not_readable() {
+        if rustix::process::geteuid().is_root() {
+            return println!("skipped: root may look at everything");
+        }
+        let base = tempfile::tempdir().unwrap();
+        let noted = shared(base.path());
+        let allow = |mode| fs::set_permissions(base.path(), fs::Permissions::from_mode(mode)).unwrap();
+        allow(0o400);
+        assert_eq!(open(&noted).unwrap_err(), Some(ShareTrouble::NotReadable));
+        allow(0o700);
+        assert!(open(&noted).is_ok());
     }
 }

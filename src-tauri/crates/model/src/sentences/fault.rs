@@ -184,75 +184,87 @@ fn lacking(says: Says, shortage: &Shortage) -> Says {
 }
 
 impl Fault {
-    /// The same of a transfer in that direction: a receiver may itself have declined, and a copy
-    /// has no other device. A copy's folder is the argument `destination`.
-    pub fn says_of(&self, direction: Direction) -> Says {
-        match direction {
-            Direction::Sending => self.says(),
-            Direction::Receiving => match self {
-                Self::Declined(DeclineReason::NoRoom(shortage)) => lacking(DECLINED_HERE_NO_SPACE.says(), shortage),
-                Self::Declined(DeclineReason::Busy) => DECLINED_HERE_BUSY.says(),
-                // Of what was sent to here, the sender waits.
-                Self::Stalled { seconds } => {
-                    STALLED_HERE.says().with("time", figures::time(Duration::from_secs(*seconds)))
-                }
-                _ => self.says(),
-            },
-            Direction::Copying => match self {
-                Self::ProgramEnded => self.says().and_next(COPY_CANCELLED),
-                Self::DestinationFull { .. } => COPY_FULL.says(),
-                Self::DestinationGone => COPY_GONE.says(),
-                Self::Cancelled { .. } => COPY_CANCELLED.says(),
-                Self::Gone => COPY_SELECTION_GONE.says(),
-                _ => self.says(),
-            },
+    /// The same of a transfer in that direction; `is_got` where the receiving device has asked for
+    /// it (`ringway get`, `ringway ls`). The next step is that of this end: only the device that
+    /// has started a transfer can repeat it. A copy's folder is the argument `destination`.
+    pub fn says_of(&self, direction: Direction, is_got: bool) -> Says {
+        match (direction, is_got) {
+            (Direction::Sending, false) => self.says(),
+            (Direction::Receiving, false) => self.says_of_offer(),
+            (Direction::Receiving, true) => self.says_of_get(),
+            (Direction::Sending, true) => self.says_of_served(),
+            (Direction::Copying, _) => self.says_of_copy(),
         }
     }
-}
 
-impl Fault {
-    /// The same of what the receiving device has asked for (`ringway get`, `ringway ls`), at that
-    /// device and at the one that serves it.
-    pub fn says_of_get(&self, direction: Direction) -> Says {
-        match direction {
-            Direction::Sending => match self {
-                Self::Cancelled { .. } | Self::PeerForgotten => self.says().and_next(SERVED_KEPT),
-                Self::ConnectionLost(_)
-                | Self::Stalled { .. }
-                | Self::FailedThere
-                | Self::DestinationFull { .. }
-                | Self::ProgramEnded
-                | Self::Paused { .. } => self.says().and_next(SERVED_AGAIN),
-                _ => self.says(),
-            },
-            Direction::Copying => self.says_of(direction),
-            Direction::Receiving => match self {
-                Self::Declined(DeclineReason::NoRoom(_)) => self.says_of(direction).and_next(GET_ROOM),
-                Self::Declined(DeclineReason::Busy) => DECLINED_BUSY.says().and_next(GET_BUSY),
-                Self::Declined(DeclineReason::Paused) => DECLINED_PAUSED.says().and_next(GET_PAUSED),
-                Self::Declined(DeclineReason::TooManyOffers { wait_ms }) => {
-                    self.says().and_next(GET_TOO_MANY).with("time", wait((*wait_ms).into()))
-                }
-                Self::Cancelled { kept: true, .. }
-                | Self::ProgramEnded
-                | Self::Stalled { .. }
-                | Self::FailedThere
-                | Self::Paused { .. } => self.says().and_next(GET_RESUME),
-                Self::Cancelled { .. } | Self::ConnectionLost(_) => self.says().and_next(GET_AGAIN),
-                Self::DestinationFull { .. } => self.says().and_next(GET_FULL),
-                Self::PeerForgotten => self.says().and_next(GET_FORGOTTEN),
-                Self::DestinationGone => self.says().and_next(GET_GONE),
-                Self::TurnedAway => self.says().and_next(GET_SOON),
-                Self::Unreachable { source, remedies, .. }
-                    if source.errno == Some(ECONNREFUSED) && remedies.is_empty() =>
-                {
-                    self.says().and_next(GET_REFUSED)
-                }
-                Self::Auth(AuthError::PairingNeeded { .. } | AuthError::NoCodeOpen) => {
-                    self.says().and_next(GET_PAIRING)
-                }
-                _ => self.says(),
-            },
+    /// What a device says that was offered it: it may itself have declined, and the sender repeats
+    /// it.
+    fn says_of_offer(&self) -> Says {
+        match self {
+            Self::Declined(DeclineReason::NoRoom(shortage)) => lacking(DECLINED_HERE_NO_SPACE.says(), shortage),
+            Self::Declined(DeclineReason::Busy) => DECLINED_HERE_BUSY.says(),
+            // The sender waits.
+            Self::Stalled { seconds } => STALLED_HERE.says().with("time", figures::time(Duration::from_secs(*seconds))),
+            Self::DestinationFull { .. } => self.says().and_next(OFFERED_FULL),
+            Self::NotPublished { .. } => self.says().and_next(OFFERED_NOT_PUBLISHED),
+            Self::ConnectionLost(_) | Self::FailedThere | Self::ProgramEnded | Self::Paused { .. } => {
+                self.says().and_next(OFFERED_AGAIN)
+            }
+            _ => self.says(),
+        }
+    }
+
+    fn says_of_copy(&self) -> Says {
+        match self {
+            Self::ProgramEnded => self.says().and_next(COPY_CANCELLED),
+            Self::DestinationFull { .. } => COPY_FULL.says(),
+            Self::DestinationGone => COPY_GONE.says(),
+            Self::Cancelled { .. } => COPY_CANCELLED.says(),
+            Self::Gone => COPY_SELECTION_GONE.says(),
+            _ => self.says(),
+        }
+    }
+
+    /// What a device says that serves it: the other one repeats it.
+    fn says_of_served(&self) -> Says {
+        match self {
+            Self::Cancelled { .. } | Self::PeerForgotten => self.says().and_next(SERVED_KEPT),
+            Self::ConnectionLost(_)
+            | Self::Stalled { .. }
+            | Self::FailedThere
+            | Self::NotPublished { .. }
+            | Self::DestinationFull { .. }
+            | Self::ReceiptContradicts { .. }
+            | Self::ProgramEnded
+            | Self::Paused { .. } => self.says().and_next(SERVED_AGAIN),
+            _ => self.says(),
+        }
+    }
+
+    /// What the device says that asked for it.
+    fn says_of_get(&self) -> Says {
+        match self {
+            Self::Declined(DeclineReason::NoRoom(_)) => self.says_of_offer().and_next(GET_ROOM),
+            Self::Declined(DeclineReason::Busy) => DECLINED_BUSY.says().and_next(GET_BUSY),
+            Self::Declined(DeclineReason::Paused) => DECLINED_PAUSED.says().and_next(GET_PAUSED),
+            Self::Declined(DeclineReason::TooManyOffers { wait_ms }) => {
+                self.says().and_next(GET_TOO_MANY).with("time", wait((*wait_ms).into()))
+            }
+            Self::Stalled { .. } => self.says_of_offer().and_next(GET_RESUME),
+            Self::Cancelled { kept: true, .. } | Self::ProgramEnded | Self::FailedThere | Self::Paused { .. } => {
+                self.says().and_next(GET_RESUME)
+            }
+            Self::Cancelled { .. } | Self::ConnectionLost(_) => self.says().and_next(GET_AGAIN),
+            Self::DestinationFull { .. } => self.says().and_next(GET_FULL),
+            Self::NotPublished { .. } => self.says().and_next(GET_NOT_PUBLISHED),
+            Self::PeerForgotten => self.says().and_next(GET_FORGOTTEN),
+            Self::DestinationGone => self.says().and_next(GET_GONE),
+            Self::TurnedAway => self.says().and_next(GET_SOON),
+            Self::Unreachable { source, remedies, .. } if source.errno == Some(ECONNREFUSED) && remedies.is_empty() => {
+                self.says().and_next(GET_REFUSED)
+            }
+            Self::Auth(AuthError::PairingNeeded { .. } | AuthError::NoCodeOpen) => self.says().and_next(GET_PAIRING),
+            _ => self.says(),
         }
     }
 }

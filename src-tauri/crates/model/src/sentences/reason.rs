@@ -92,12 +92,14 @@ pub fn sync_io(reason: SyncIoReason) -> Says {
 }
 
 impl Bottleneck {
-    /// What limits a transfer, as in "limited by …".
-    pub fn says(self, direction: Direction) -> Says {
+    /// What limits a transfer, as in "limited by …"; `is_got` where the receiving device has asked
+    /// for it. Then either end may have set the limit.
+    pub fn says(self, direction: Direction, is_got: bool) -> Says {
         let (at_sender, here, there) = match self {
             Self::Finding => (true, LIMIT_FINDING_HERE, LIMIT_FINDING_THERE),
             Self::Reading => (true, LIMIT_READING_HERE, LIMIT_READING_THERE),
             Self::Encrypting => (true, LIMIT_ENCRYPTING_HERE, LIMIT_ENCRYPTING_THERE),
+            Self::Limit if is_got => return LIMIT_LIMIT_GET.says(),
             Self::Limit => (true, LIMIT_LIMIT_HERE, LIMIT_LIMIT_THERE),
             Self::Decrypting => (false, LIMIT_DECRYPTING_HERE, LIMIT_DECRYPTING_THERE),
             Self::Writing => (false, LIMIT_WRITING_HERE, LIMIT_WRITING_THERE),

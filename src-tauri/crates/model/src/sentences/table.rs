@@ -256,6 +256,9 @@ rows! {
     LIMIT_LIMIT_THERE: "limit.limit.there" {
         what: "the upload limit on {peer}",
     }
+    LIMIT_LIMIT_GET: "limit.limit.get" {
+        what: "the rate limit",
+    }
 
     // Why an entry was not transferred; its path is the subject.
     FAILURE_OS_HERE: "failure.os.here" {
@@ -1050,7 +1053,17 @@ rows! {
         terminal: "Start `ringway serve` there instead of `ringway recv`.",
         window: "Start Ringway there, or its service.",
     }
-    // What is said next, in addition or instead, of what the other device was asked for.
+    // What is said next instead, by who has started a transfer: at a device that was offered it,
+    // and then at one that asked for it and at one that serves it.
+    OFFERED_AGAIN: "fault.offered.again" {
+        next: "Complete files are kept, and no incomplete file appears under its final name. Have the same sent again to complete it.",
+    }
+    OFFERED_FULL: "fault.offered.full" {
+        next: "Complete files are kept. Free up space, then have the same sent again to resume.",
+    }
+    OFFERED_NOT_PUBLISHED: "fault.offered.notPublished" {
+        next: "Complete files are kept. Fix the cause, then have the same sent again to resume.",
+    }
     GET_RESUME: "fault.get.resume" {
         next: "What arrived is kept. Get the same again to resume.",
     }
@@ -1062,6 +1075,9 @@ rows! {
     }
     GET_FULL: "fault.get.full" {
         next: "Complete files are kept. Free up space, then get the same into the same folder again to resume.",
+    }
+    GET_NOT_PUBLISHED: "fault.get.notPublished" {
+        next: "Complete files are kept. Fix the cause, then get the same again to resume.",
     }
     GET_BUSY: "fault.get.busy" {
         terminal: "Get it again when one has finished; --retry waits for that.",

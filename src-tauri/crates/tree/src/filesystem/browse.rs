@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use selection::Selection;
 
 use super::own_names::attempt_id;
+use crate::descriptors::{Shortage, wait_to_open};
 
 /// Bytes that the names of one listing take, over all folders on the way down. A folder of which
 /// the names need more is read several times: those with 100,000 names of ordinary length are not.
@@ -65,16 +66,17 @@ impl Listing<'_> {
     /// listed are shown as such.
     ///
     /// # Errors
-    /// The folder itself cannot be listed.
+    /// The folder itself cannot be listed, or there were no descriptors for too long: that is no
+    /// fault of an entry.
     pub fn run(&self, mut show: impl FnMut(Found<'_>) -> bool) -> Result<(), Errno> {
         let mut path = Vec::new();
-        let top = self.folder.try_clone().map_err(errno)?;
+        let top = patiently(|| self.folder.try_clone())?;
         let mut levels = vec![Level { path_len: 0, dir: Some(top), names: None, after: Vec::new() }];
         loop {
             let name = match self.next_name(&mut levels, &path) {
                 Ok(Some(name)) => name,
                 Ok(None) => return Ok(()),
-                Err((errno, 0)) => return Err(errno),
+                Err((errno, path_len)) if path_len == 0 || errno.is_of_descriptors() => return Err(errno),
                 Err((errno, path_len)) => {
                     path.truncate(path_len);
                     let what = Err(errno);
@@ -103,6 +105,7 @@ impl Listing<'_> {
                         let open = levels.len().saturating_sub(FOLDERS_OPEN_MAX);
                         levels[..open].iter_mut().for_each(|level| level.dir = None);
                     }
+                    Err(errno) if errno.is_of_descriptors() => return Err(errno),
                     Err(errno) => {
                         let Ok(path) = RelPath::new(&path) else { continue };
                         if !show(Found { path, what: Err(errno), target: &[] }) {
@@ -147,10 +150,10 @@ impl Listing<'_> {
     fn reopen(&self, levels: &mut [Level], path: &[u8]) -> Result<(), Errno> {
         let Some(level) = levels.last_mut().filter(|level| level.dir.is_none()) else { return Ok(()) };
         let dir = match &path[..level.path_len] {
-            b"" => self.folder.try_clone(),
-            below => self.folder.open_beneath(below),
+            b"" => patiently(|| self.folder.try_clone()),
+            below => patiently(|| self.folder.open_beneath(below)),
         };
-        level.dir = Some(dir.map_err(errno)?);
+        level.dir = Some(dir?);
         Ok(())
     }
 
@@ -199,7 +202,7 @@ impl Listing<'_> {
 
     /// Opens a folder to list it; none for one that is left out.
     fn enter(&self, dir: &Dir, name: &[u8]) -> Result<Option<Dir>, Errno> {
-        checked(dir.open_dir(name).map_err(errno)?, self.hides)
+        checked(patiently(|| dir.open_dir(name))?, self.hides)
     }
 }
 
@@ -224,12 +227,12 @@ pub fn open_folder(root: &Dir, path: RelPath<'_>, hides: &dyn Fn(&Metadata) -> b
             return Ok(None);
         }
         let above = at.as_ref().unwrap_or(root);
-        let folder = above.open_dir(name.as_bytes()).map_err(errno)?;
+        let folder = patiently(|| above.open_dir(name.as_bytes()))?;
         // Also what shows the kernel: what is there and what is not have one answer.
         let Some(folder) = checked(folder, hides)? else { return Ok(None) };
         at = Some(folder);
     }
-    let folder = at.map_or_else(|| root.try_clone(), Ok).map_err(errno)?;
+    let folder = at.map_or_else(|| patiently(|| root.try_clone()), Ok)?;
     checked(folder, hides)
 }
 
@@ -282,7 +285,7 @@ pub fn open_file(
     }
     // Opening something else could act on it.
     is_file(&there)?;
-    let file = folder.open_read(name.as_bytes()).map_err(errno)?;
+    let file = patiently(|| folder.open_read(name.as_bytes()))?;
     let there = metadata_of(&file).map_err(errno)?;
     // It may be another one by now.
     if hides(&there) {
@@ -315,6 +318,11 @@ fn has_too_long(level: &Level) -> bool {
 /// The deepest folder is left, because it cannot be read.
 fn left(levels: &mut Vec<Level>, errno: Errno) -> (Errno, usize) {
     (errno, levels.pop().map_or(0, |level| level.path_len))
+}
+
+/// Opens something; where there is no descriptor left, others close some.
+fn patiently<T>(open: impl FnMut() -> io::Result<T>) -> Result<T, Errno> {
+    wait_to_open(|| true, open).map_err(errno)
 }
 
 fn errno(error: io::Error) -> Errno {

@@ -51,7 +51,7 @@ pub(super) fn go_on(failures: &[Failure], words: Option<&[OsString]>, began: Opt
 
 /// What ended a copy early, and in what state it left things. `go_on` is how to finish it.
 pub(super) fn error(fault: &Fault, report: &Report, destination: &Path, go_on: &str, dry_run: bool) -> Words {
-    let words = Words::from(fault.says_of(Direction::Copying).with("destination", for_terminal(destination)));
+    let words = Words::from(fault.says_of(Direction::Copying, false).with("destination", for_terminal(destination)));
     let moved = format!("{}, {}", things(report), bytes(report.counts.bytes));
     let so_far = sentences::copied_so_far(&moved).what();
     let state = match report.failures.iter().any(is_cut_short) {

@@ -104,7 +104,7 @@ fn conclude(sent: &Result<Device, Fault>, text: &NoteText, label: &str, out: &Ou
 fn words(fault: &Fault, label: &str) -> Words {
     match fault {
         Fault::ConnectionLost(source) => {
-            words::error_of(&Fault::AnswerLost(source.clone()), Direction::Sending, Some(label))
+            words::error_of(&Fault::AnswerLost(source.clone()), Direction::Sending, false, Some(label))
                 .and("The note may have arrived.")
         }
         Fault::FailedThere => Words::new(
@@ -114,7 +114,7 @@ fn words(fault: &Fault, label: &str) -> Words {
         Fault::Cancelled { by: Side::There, .. } => {
             Words::new(format!("{} ended the connection.", for_terminal(label)), "Send the note again.")
         }
-        fault => words::error_of(fault, Direction::Sending, Some(label)),
+        fault => words::error_of(fault, Direction::Sending, false, Some(label)),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Looks for the entries of a shared folder, on a thread that can read nothing but the share.
 use ringway_model::ShareTrouble;
 use ringway_sys::attributes::Metadata;
+use ringway_sys::confine::thread_reads_beneath;
+use ringway_sys::dir::Dir;
+use ringway_tree::descriptors::{Shortage, wait_to_open};
 use ringway_tree::filesystem::browse::{Found, Listing, NAMES_BYTES_MAX, look_at, open_folder};
 use ringway_wire::RelPath;
 use ringway_wire::control::{EntriesWanted, NoAnswer};
@@ -25,12 +28,10 @@ pub(super) fn look(
     confines: bool,
     (is_wanted, mut page): (&dyn Fn() -> bool, impl FnMut(EntriesPage) -> bool),
 ) -> Result<EntriesPage, NoAnswer> {
-    if confines && ringway_sys::confine::thread_reads_beneath(&share.root).is_err() {
-        return Err(NoAnswer::Unavailable(ShareTrouble::Failed));
-    }
+    confine(&share.root, confines)?;
     // What is Ringway's own is not there for anybody.
     let hides = |there: &Metadata| share.own.has(there) || share.own.hang_on(there);
-    let failed = |errno: Errno| NoAnswer::Path(errno.raw_os_error());
+    let failed = unanswered;
     // The codec has checked it.
     let path = RelPath::new(&wanted.path).map_err(|_| failed(Errno::INVAL))?;
     let mut writer = EntriesWriter::beginning(now());
@@ -57,7 +58,7 @@ pub(super) fn look(
     };
     let is_tree = wanted.depth == Depth::Tree;
     let listing = Listing { folder: &folder, is_tree, hides: &hides, names_bytes_max: NAMES_BYTES_MAX };
-    let mut goes_on = true;
+    let (mut goes_on, mut has_begun) = (true, false);
     let shown = |Found { path, what, target }: Found<'_>| {
         if what.is_ok_and(|there| !has_changed(&there)) {
             goes_on = is_wanted();
@@ -65,16 +66,36 @@ pub(super) fn look(
         }
         let what = what.map(|there| encode_entry(&there, target)).map_err(Errno::raw_os_error);
         if let Some(full) = writer.push(&FolderEntry { path, what }) {
-            goes_on = page(full);
+            (goes_on, has_begun) = (page(full), true);
         }
         goes_on
     };
-    listing.run(shown).map_err(failed)?;
+    match listing.run(shown) {
+        // Who has heard a part of the answer cannot just ask again.
+        Err(errno) if has_begun => return Err(NoAnswer::Path(errno.raw_os_error())),
+        ended => ended.map_err(failed)?,
+    }
     match goes_on {
         true => Ok(writer.page(true)),
         // Nobody hears it.
         false => Err(NoAnswer::Busy),
     }
+}
+
+/// Confines the calling thread to a share, if that is possible here.
+pub(super) fn confine(root: &Dir, confines: bool) -> Result<(), NoAnswer> {
+    if !confines {
+        return Ok(());
+    }
+    wait_to_open(|| true, || thread_reads_beneath(root)).map_err(|error| match error.is_of_descriptors() {
+        true => NoAnswer::Busy,
+        false => NoAnswer::Unavailable(ShareTrouble::Failed),
+    })
+}
+
+/// Why there is no answer about a path. What this program lacks is no fault of the path.
+pub(super) fn unanswered(errno: Errno) -> NoAnswer {
+    if errno.is_of_descriptors() { NoAnswer::Busy } else { NoAnswer::Path(errno.raw_os_error()) }
 }
 
 /// The time by the clock from which the kernel takes the times of what changes from now on.

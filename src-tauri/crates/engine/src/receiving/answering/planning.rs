@@ -4,13 +4,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use ringway_model::{Counts, Planned, ShareTrouble};
+use ringway_model::{Counts, Planned};
 use ringway_sys::attributes::Metadata;
 use ringway_tree::send::{Hides, plan_beneath};
-use ringway_wire::control::{GetRefusal, PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
+use ringway_wire::control::{GetRefusal, NoAnswer, PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
 use ringway_wire::lane;
 
-use crate::receiving::wanted::Wanted;
+use super::looking::confine;
+use crate::receiving::wanted::{NO_DESCRIPTORS, Wanted};
 use crate::shared::OpenedShare;
 use crate::wire_convert::encode_failure;
 
@@ -19,7 +20,7 @@ use crate::wire_convert::encode_failure;
 /// thread reaches nothing but the share from now on, and should have no other use.
 ///
 /// # Errors
-/// Why nothing would be moved.
+/// Why nothing would be moved: `EMFILE` and `ENFILE` are no fault of what was asked for.
 pub(super) fn look(
     share: OpenedShare,
     wanted: &Wanted,
@@ -28,9 +29,10 @@ pub(super) fn look(
     has_ended: impl Fn() -> bool,
 ) -> Result<Option<PlannedPage>, GetRefusal> {
     let OpenedShare { root, own, .. } = share;
-    if confines && ringway_sys::confine::thread_reads_beneath(&root).is_err() {
-        return Err(GetRefusal::Unavailable(ShareTrouble::Failed));
-    }
+    confine(&root, confines).map_err(|why| match why {
+        NoAnswer::Unavailable(trouble) => GetRefusal::Unavailable(trouble),
+        _ => NO_DESCRIPTORS,
+    })?;
     let hides: Hides = Arc::new(move |there: &Metadata| own.has(there) || own.hang_on(there));
     let (writer, page) = (RefCell::new(PlanWriter::default()), RefCell::new(page));
     let is_unwanted = Cell::new(false);

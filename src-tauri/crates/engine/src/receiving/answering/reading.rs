@@ -1,7 +1,6 @@
 //! Reads a part of a shared file, on a thread that can read nothing but the share.
 use std::os::fd::AsFd;
 
-use ringway_model::ShareTrouble;
 use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::file_io::read_at;
 use ringway_tree::filesystem::browse::open_file;
@@ -11,6 +10,7 @@ use ringway_wire::lane::Timestamp;
 use ringway_wire::limits::RANGE_PAGE_BYTES_MAX;
 use rustix::io::Errno;
 
+use super::looking::{confine, unanswered};
 use crate::shared::OpenedShare;
 
 /// Hands out the pages of a part of a file, but for the last one, which it returns. `page` returns
@@ -25,11 +25,9 @@ pub(super) fn read(
     confines: bool,
     mut page: impl FnMut(BytesPage) -> bool,
 ) -> Result<BytesPage, NoAnswer> {
-    if confines && ringway_sys::confine::thread_reads_beneath(&share.root).is_err() {
-        return Err(NoAnswer::Unavailable(ShareTrouble::Failed));
-    }
+    confine(&share.root, confines)?;
     let hides = |there: &Metadata| share.own.has(there) || share.own.hang_on(there);
-    let failed = |errno: Errno| NoAnswer::Path(errno.raw_os_error());
+    let failed = unanswered;
     let kernel = |error: std::io::Error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO));
     // The codec has checked it.
     let path = RelPath::new(&wanted.path).map_err(|_| failed(Errno::INVAL))?;

@@ -10,7 +10,7 @@ use ringway_model::{Fault, Invalid, Operation, PathText, Side, Text, TransferId}
 use ringway_tree::filesystem::selection::Filter;
 use ringway_tree::receive::Asked;
 use ringway_wire::control::{Get, GetPath, GetRefusal, Purpose};
-use ringway_wire::{ProtocolError, RelPath, SelectedPaths, limits};
+use ringway_wire::{RelPath, SelectedPaths, limits};
 
 use crate::devices::reference::PathInShare;
 use crate::limits::LANES_MAX;
@@ -57,7 +57,7 @@ impl Request {
         if is_listed && paths.len() != 1 {
             return Err(Fault::option(ONE_FOLDER));
         }
-        let selected = selected(listed.into_iter().flatten()).map_err(|_| Fault::option(TOO_LONG))?;
+        let selected = selected(listed.into_iter().flatten())?;
         let get = Get {
             transfer: transfer.0,
             share: share.clone(),
@@ -102,12 +102,21 @@ impl Request {
     }
 }
 
-fn selected<'p>(listed: impl Iterator<Item = &'p [u8]>) -> Result<SelectedPaths, ProtocolError> {
+fn selected<'p>(listed: impl Iterator<Item = &'p [u8]>) -> Result<SelectedPaths, Fault> {
     let mut selected = SelectedPaths::default();
     for path in listed {
-        selected.push(RelPath::new(path)?)?;
+        let path = RelPath::new(path).map_err(|_| unfit(path))?;
+        selected.push(path).map_err(|_| Fault::option(TOO_LONG))?;
     }
     Ok(selected)
+}
+
+/// Why no entry can have that path.
+fn unfit(path: &[u8]) -> Fault {
+    match path.split(|byte| *byte == b'/').find(|name| name.len() > limits::NAME_MAX) {
+        Some(name) => Fault::Invalid(Invalid::NameTooLong { name: OsString::from_vec(name.to_vec()).into() }),
+        None => Fault::option("a listed path is longer than 4,095 bytes"),
+    }
 }
 
 /// The share of a request.
@@ -208,6 +217,8 @@ mod tests {
         assert_eq!(request(&["s/a"], only(&["."])).unwrap().get.selected, None, "that is all of it");
         assert_eq!(request(&["s/a"], only(&[])).unwrap().get.selected, Some(0));
         assert!(matches!(request(&["s/a", "s/b"], only(&["c"])), Err(Fault::Invalid(_))));
+        let long = request(&["s/a"], only(&["b", &"x".repeat(256)]));
+        assert!(matches!(long, Err(Fault::Invalid(Invalid::NameTooLong { .. }))), "it is refused by its reason");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
-use super::errno;
+use super::{errno, patiently};
 
 /// Bytes that a name takes beside itself: where it begins, and its length.
 const PER_NAME: usize = size_of::<u32>() + 1;
@@ -30,7 +30,7 @@ impl Selection {
         let mut selected = Self { names: Vec::new(), starts: Vec::new(), next: 0, is_whole: true, longest: 0 };
         // The first name that is left for the next selection.
         let mut end: Option<Vec<u8>> = None;
-        let mut entries = folder.entries().map_err(errno)?;
+        let mut entries = patiently(|| folder.entries())?;
         while let Some(entry) = entries.next() {
             let name = entry.map_err(errno)?.name;
             let Ok(len) = u8::try_from(name.len()) else { continue };

@@ -186,6 +186,14 @@ impl Worker<'_> {
         // Never the same as what is there: a link's own attributes say nothing, so it is only kept,
         // numbered or replaced.
         let decision = incoming.policy.decide(folder, entry)?;
+        if decision == Decision::Number {
+            // Before anything is tried in the folder: it may be read-only, and its time would change.
+            let whole = Spot::Part(Arc::clone(&target.dir), target_name.to_vec());
+            if incoming.has_version(&was, &whole, folder, entry) {
+                self.note_link(folder, name, &Landed::Unchanged);
+                return Ok(Linked::Done);
+            }
+        }
         let beside = match decision {
             Decision::Edited => incoming.policy.top.beside_where(folder, entry, |_, there| is_it(there)),
             _ => None,

@@ -141,6 +141,20 @@ impl Incoming {
         (whole.size, as_kept_by(there, whole.mtime)) == (there.size, nanos(there.mtime))
             && self.policy.has_contents_of(spot, folder, (name, candidate), &self.flags)
     }
+
+    /// Whether what is `whole` at `spot` is there already, under the entry's name or a number.
+    pub(in crate::receive) fn has_version(
+        &self,
+        whole: &Metadata,
+        spot: &Spot,
+        folder: &Folder,
+        entry: &Entry<'_>,
+    ) -> bool {
+        let name = entry.name.as_bytes();
+        let is_here = |there: &Metadata| self.is_version(whole, spot, folder, (name, name), there);
+        folder.dir.metadata(name).is_ok_and(|there| is_here(&there))
+            || self.beside_with_contents(whole, spot, folder, entry).is_some()
+    }
 }
 
 /// The existing file stays, since its contents are the same. The received one serves its other

@@ -12,6 +12,8 @@ use ringway_sys::dir::Dir;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
+use crate::descriptors::wait_to_open;
+
 /// Symbolic links that a path may go through, as in the kernel (path_resolution(7)).
 const LINKS_MAX: u32 = 40;
 
@@ -48,7 +50,8 @@ impl OwnFolders {
         let (mut looked_at, mut known) = (0, 0);
         let mut next = VecDeque::from([path.to_owned()]);
         while let Some(folder) = next.pop_front() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let entries = wait_to_open(|| true, || fs::read_dir(&folder));
+            for entry in entries.into_iter().flatten().flatten() {
                 looked_at += 1;
                 if looked_at > ENTRIES_LOOKED_AT_MAX || known >= WITHIN_MAX {
                     return;

@@ -405,6 +405,23 @@ fn ranges_merge_by_policy_too() {
 }
 
 #[test]
+fn hard_links_that_are_there_already_leave_their_folder_untouched() {
+    let site = Site::new();
+    let lane = || {
+        let lane = Lane::default().made("tree", 0o755).entry(&linked("a", 3, 1), b"abc");
+        lane.entry(&hard_link("b", 1, true), b"")
+    };
+    for round in 0..2 {
+        let before = fs::metadata(site.at("tree")).ok().map(|there| (there.ctime(), there.ctime_nsec()));
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
+        assert_eq!((failures, receipt.there.links), (vec![], 1), "{round}");
+        let after = fs::metadata(site.at("tree")).unwrap();
+        assert!(before.is_none_or(|before| before == (after.ctime(), after.ctime_nsec())));
+        assert_eq!(names_in(&site.at("tree")), ["a", "b"]);
+    }
+}
+
+#[test]
 fn links_merge_by_policy_too() {
     let site = Site::new();
     let lane = || {
