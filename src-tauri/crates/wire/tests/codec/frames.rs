@@ -449,13 +449,6 @@ fn a_batch_that_does_not_add_up_is_refused() {
 }
 
 #[test]
-fn a_file_of_2_to_the_63_bytes_is_refused_at_once() {
-    let mut book = Book::default();
-    assert!(book.range(0, 1 << 63, 0, 1, RangeStep::More).is_err());
-    assert!(book.range(0, i64::MAX as u64, 0, 1, RangeStep::More).is_ok());
-}
-
-#[test]
 fn only_user_attributes_cross() {
     let mut xattrs = XattrBuffer::default();
     for bad in [&b"security.selinux"[..], b"trusted.x", b"system.posix_acl_access", b"user.", b"user.a\0b"] {

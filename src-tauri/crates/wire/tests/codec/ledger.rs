@@ -1,5 +1,5 @@
 //! What is booked of files that arrive in ranges.
-use ringway_wire::control::{Message, Totals};
+use ringway_wire::control::Message;
 use ringway_wire::lane::{ChunkWindow, Counts, FileList, FrameHeader, HeadBuffer, OwnerNames, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{CHUNKED_SIZE_MIN, OPEN_RANGED_MAX};
@@ -257,4 +257,11 @@ fn sums_of_claimed_sizes_do_not_overflow() {
     let listed = Counts { files: 1, bytes: i64::MAX as u64, ..Counts::default() };
     (0..4).for_each(|_| ledger.listed(listed));
     assert_eq!(ledger.arrived(), Counts { files: 4, bytes: u64::MAX, ..Counts::default() });
+}
+
+#[test]
+fn a_file_of_2_to_the_63_bytes_is_refused_at_once() {
+    let mut book = Book::default();
+    assert!(book.range(0, 1 << 63, 0, 1, RangeStep::More).is_err());
+    assert!(book.range(0, i64::MAX as u64, 0, 1, RangeStep::More).is_ok());
 }
