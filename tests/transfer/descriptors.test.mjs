@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Device, Running, freePort } from "../setup/devices.mjs";
 import { onDisk } from "../setup/memory.mjs";
 import { capture, run } from "../setup/process.mjs";
-import { EXIT, ends, hasAttributes, inMemory, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, asked, ends, hasAttributes, inMemory, receiver, same, sender, strangers } from "./harness.mjs";
 import { getter, service, sharing } from "./sharing.mjs";
 
 const LEVELS = 200;

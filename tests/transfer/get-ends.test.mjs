@@ -170,8 +170,6 @@ test("the history of a get that broke off tells each end its own next step", asy
   await serving.kill();
   assert.equal(await getting.exit(), EXIT.failed, getting.said());
   await shown(near, [], /Get the same again to complete it\./);
-  // The limit was the requester's own.
-  await shown(near, [], /Limited by:\s+the rate limit$/m);
   await service(t, far, inboxThere, { port: serving.port });
   await shown(far, ["--sent"], /It can get the same again to resume\./);
 });

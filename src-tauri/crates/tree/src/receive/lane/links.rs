@@ -187,7 +187,7 @@ impl Worker<'_> {
         // numbered or replaced.
         let decision = incoming.policy.decide(folder, entry)?;
         if decision == Decision::Number {
-            // Before anything is tried in the folder: it may be read-only, and its time would change.
+            // Nothing is tried in the folder: it may be read-only, and its time would change.
             let whole = Spot::Part(Arc::clone(&target.dir), target_name.to_vec());
             if incoming.has_version(&was, &whole, folder, entry) {
                 self.note_link(folder, name, &Landed::Unchanged);
