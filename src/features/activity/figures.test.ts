@@ -24,7 +24,7 @@ test("a transfer that ended while one looked shows the same figures when it is r
     reconnected: at < 30 ? 0 : 1,
   }));
   const report = { ...(failed({ code: "gone" }).report as Report), outcome: "complete", bytes: 18_000_000, moved: 18_000_000, seconds: 6.4, limited_by: "limit", limit_bytes_per_s: 3_000_000, reconnected: 1 } as Report;
-  const past = earlier({ number: 7, id: "t1", direction: "sending", title: "thesis", report });
+  const past = earlier({ number: 7, id: "t1", direction: "sending", target: "10.0.0.5", title: "thesis", report });
   const shell = await startWindow({ transfers: [moving({ title: "thesis", progress: progress({ seconds: 0.3 }) })] }, { past: () => [past], pastDetails: () => ({ failures: [], edits: [], series }) });
   shell.app.view = "activity";
   // What a window sees comes at other times than what is kept, and late.

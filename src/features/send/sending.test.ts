@@ -289,9 +289,12 @@ describe("sending", () => {
   test("a drop on a card sends there at once; elsewhere it only fills the list", async () => {
     const shell = await startWindow({ devices: [labWs] }, { send: () => moving({ target: labWs.id }) });
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
-    expect(await screen.findByText(t("send.dropNow"))).toBeVisible();
+    expect(await screen.findByText(t("send.dropFirst")), "nothing is selected yet").toBeVisible();
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 5, y: 5 } });
     expect(await screen.findByRole("button", { name: t("send.clear") })).toBeVisible();
+    shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
+    expect(await screen.findByText(t("send.dropNow"))).toBeVisible();
+    shell.tell({ event: "dragged", drag: { is: "left" } });
     expect(screen.getByText("dataset-v3")).toBeVisible();
     expect(shell.called("send")).toEqual([]);
 
