@@ -4,11 +4,6 @@ import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ROOT } from "../setup/process.mjs";
-import { keepPicture } from "./lib/device.mjs";
-import { OUT, onPrivateDisplay } from "./lib/display.mjs";
-import { placeWindow } from "./lib/drag.mjs";
-import { THEMES } from "./lib/looks.mjs";
-import * as scenes from "./lib/scenes.mjs";
 
 const SCENES = ["fresh", "first", "used", "notes", "shares", "underway", "troubled", "meeting"];
 const HELP = `Usage: [RINGWAY_SCENES=NAME,...] npm run screenshots
@@ -22,6 +17,12 @@ if (process.argv.slice(2).some((arg) => arg === "--help" || arg === "-h")) {
   process.stdout.write(HELP);
   process.exit(0);
 }
+// Only now: they need what `npm ci` installs.
+const { keepPicture } = await import("./lib/device.mjs");
+const { OUT, onPrivateDisplay } = await import("./lib/display.mjs");
+const { placeWindow } = await import("./lib/drag.mjs");
+const { THEMES } = await import("./lib/looks.mjs");
+const scenes = await import("./lib/scenes.mjs");
 const inside = await onPrivateDisplay(import.meta.url);
 const SHOTS = join(ROOT, "tests/.out/screenshots");
 const LANGUAGES = ["en", "de"];
