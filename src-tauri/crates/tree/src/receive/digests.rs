@@ -1,12 +1,13 @@
 //! The records of a transfer that is to be proven: which digests the sender gave, for which file
 //! under which name, until all of it is read back.
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::Operation;
-use ringway_sys::attributes::Timestamp;
+use ringway_sys::attributes::{Timestamp, metadata_of};
 use ringway_wire::control::Progress;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
 use ringway_wire::{Name, RelPath};
@@ -72,6 +73,8 @@ pub(super) struct Record {
     pub(super) size: u64,
     /// As it was set: one that has another by now was changed by somebody else.
     pub(super) mtime: Timestamp,
+    /// Its inode, 0 if that is not known: another one has been saved in its place.
+    pub(super) ino: u64,
     pub(super) link_id: Option<u64>,
     /// Bytes that were counted for it.
     pub(super) bytes: u64,
@@ -80,11 +83,18 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Of a file that has landed in `folder`, at `path`.
-    pub(super) fn landed(folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, landed: &Landed, bytes: u64) -> Self {
+    /// Of a `file` that has landed in `folder`, at `path`.
+    pub(super) fn landed(
+        (folder, path): (&Folder, RelPath<'_>),
+        entry: &Entry<'_>,
+        landed: &Landed,
+        file: impl AsFd,
+        bytes: u64,
+    ) -> Self {
         let name = if let Landed::As(numbered) = landed { numbered } else { entry.name.as_bytes() };
         let at = if folder.is_staged() { At::Staged } else { At::Root };
-        Self::new(at, (path.as_bytes(), name), entry, bytes)
+        let ino = metadata_of(file).map_or(0, |there| there.ino);
+        Self { ino, ..Self::new(at, (path.as_bytes(), name), entry, bytes) }
     }
 
     /// Of an entry's file, by folder and name.
@@ -96,6 +106,7 @@ impl Record {
             name: name.into(),
             size,
             mtime: timestamp(entry.attributes.mtime),
+            ino: 0,
             link_id,
             bytes,
             spared: Spared::default(),
@@ -108,7 +119,7 @@ impl Record {
         out.push(self.at as u8);
         out.push(u8::from(self.link_id.is_some()));
         let Spared { all, reused } = self.spared;
-        for number in [self.size, self.link_id.unwrap_or_default(), self.bytes, all, reused] {
+        for number in [self.size, self.link_id.unwrap_or_default(), self.bytes, all, reused, self.ino] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.mtime.secs.to_le_bytes());
@@ -138,6 +149,7 @@ impl Record {
         let bytes = u64::from_le_bytes(*take(&mut record)?);
         let all = u64::from_le_bytes(*take(&mut record)?);
         let reused = u64::from_le_bytes(*take(&mut record)?);
+        let ino = u64::from_le_bytes(*take(&mut record)?);
         let mtime =
             Timestamp { secs: i64::from_le_bytes(*take(&mut record)?), nanos: u32::from_le_bytes(*take(&mut record)?) };
         let contents = match take::<1>(&mut record)? {
@@ -153,6 +165,7 @@ impl Record {
             name: Name::new(name).ok()?.as_bytes().into(),
             size,
             mtime,
+            ino,
             link_id: (linked == 1).then_some(link_id),
             bytes,
             spared: Spared { all, reused },
@@ -286,6 +299,7 @@ mod tests {
             name: number.to_string().into_bytes().into(),
             size: number * 3,
             mtime: Timestamp { secs: -1, nanos: number as u32 },
+            ino: number + 7,
             link_id: number.is_multiple_of(3).then_some(number),
             bytes: number,
             spared: Spared { all: number * 2, reused: number + 1 },

@@ -261,7 +261,8 @@ impl Prover<'_> {
         let dir = self.folder(record)?;
         let there = dir.metadata(&record.name)?;
         let is_staged = record.at == At::Staged;
-        let ours = is_staged || (there.kind == Kind::File && there.mtime == record.mtime);
+        let is_it = record.ino == 0 || there.ino == record.ino;
+        let ours = is_staged || (there.kind == Kind::File && there.mtime == record.mtime && is_it);
         if !ours {
             return Ok(());
         }

@@ -524,7 +524,7 @@ impl Worker<'_> {
             whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
             incoming.staging.journal.whole(&mut whole, false);
         }
-        let record = Record { spared, ..Record::landed(folder, path, &entry, &landed, bytes) };
+        let record = Record { spared, ..Record::landed((folder, path), &entry, &landed, &part.file, bytes) };
         self.keep_for_proof(&record, &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }

@@ -260,7 +260,7 @@ impl Worker<'_> {
             self.wholes.add(filling.path, &filling.entry, bytes);
         }
         if let Some(digest) = filling.contents.digest {
-            let record = Record::landed(&filling.folder, filling.path, &filling.entry, &landed, bytes);
+            let record = Record::landed((&filling.folder, filling.path), &filling.entry, &landed, &filling.file, bytes);
             self.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
         }
         dressed.map_err(during(Operation::Metadata))

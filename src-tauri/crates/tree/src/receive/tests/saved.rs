@@ -216,6 +216,22 @@ fn a_file_that_proved_wrong_loses_its_name() {
 }
 
 #[test]
+fn what_is_saved_with_the_same_time_before_it_is_read_back_stays() {
+    let site = received();
+    let incoming = Incoming::begin(DestinationOptions { prove: true, ..site.options(UPDATE) }).unwrap();
+    let (bytes, sent) = Lane::default().proving().folder("album").file("b", b"new").end();
+    incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Auto)).unwrap();
+    let (at, saved) = (site.at("album/b"), site.at("album/.b.saved"));
+    let time = fs::metadata(&at).unwrap().modified().unwrap();
+    fs::write(&saved, "own").unwrap();
+    fs::File::options().write(true).open(&saved).unwrap().set_modified(time).unwrap();
+    fs::rename(&saved, &at).unwrap();
+    let (receipt, _) = incoming.finish(&sent).unwrap();
+    assert_eq!(receipt.proven.unwrap().files, 0);
+    assert_eq!(site.text("album/b"), "own");
+}
+
+#[test]
 fn what_is_saved_under_a_number_before_that_is_updated_stays() {
     let site = Site::new();
     fs::create_dir_all(&site.root).unwrap();
