@@ -14,7 +14,7 @@ use ringway_sys::attributes::{self, Timestamp};
 use ringway_sys::dir::Dir as KernelDir;
 use ringway_sys::file_io::{self, FileIo, WriteAt};
 use ringway_sys::space::{self, Filesystem, Medium};
-use ringway_sys::{advice, contents};
+use ringway_sys::{advice, contents, writers};
 use rustix::fs::{AtFlags, Mode};
 
 pub use dir::Dir;
@@ -200,6 +200,11 @@ pub trait Disk: Send + Sync {
     /// (POSIX_FADV_DONTNEED).
     fn drop_cached(&self, file: BorrowedFd<'_>) {
         advice::dont_need(file);
+    }
+
+    /// Whether somebody may go on writing into a file that is open for reading here.
+    fn has_writers(&self, file: BorrowedFd<'_>) -> bool {
+        writers::has_writers(file)
     }
 
     /// Told of each descriptor of a folder: by that, errors of earlier writes are told once each.

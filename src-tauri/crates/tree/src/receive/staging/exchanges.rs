@@ -9,7 +9,6 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 
 use ringway_sys::attributes::{Kind, Metadata};
-use ringway_sys::writers;
 use ringway_wire::RelPath;
 use ringway_wire::resume::LANE_PREFIX;
 use rustix::io::Errno;
@@ -148,7 +147,7 @@ impl Exchange {
 /// Whether a program may go on writing into what is there, which it opened under another name or
 /// before an exchange.
 pub(in crate::receive) fn has_writers(dir: &Dir, name: &[u8], there: &Metadata) -> bool {
-    there.kind == Kind::File && dir.open_read(name).is_ok_and(writers::has_writers)
+    there.kind == Kind::File && dir.open_read(name).is_ok_and(|file| dir.disk().has_writers(file.as_fd()))
 }
 
 fn is_gone(error: &io::Error) -> bool {

@@ -416,6 +416,11 @@ impl Disk for Simulated {
         state.forget_file(ino(file));
     }
 
+    /// This program keeps open what a killed receiver, whose process has gone, would have closed.
+    fn has_writers(&self, _file: BorrowedFd<'_>) -> bool {
+        false
+    }
+
     fn opened(&self, dir: &Dir) {
         let mut state = self.state();
         let errors = state.errors;
