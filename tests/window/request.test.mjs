@@ -114,7 +114,7 @@ driven("a request takes no keyboard, and one that is blocked with it does not co
   }
   press("Return");
   await eventually("the request to go", async () => !(await page.find("//*[@data-request]")));
-  await page.wait(showing("far cannot ask again"));
+  await page.wait(showing("Nothing from far or its address is shown"));
   assert.equal(await page.script(() => document.activeElement === document.body), false);
   await asks(t, far, tree, near.target);
   assert.doesNotMatch((await near.run(["status"])).stdout, /wants to connect/);
