@@ -61,7 +61,7 @@ describe("faults in words", () => {
 
   test("a bad setting is told with its line, and a misspelt one with the setting that was meant", () => {
     const fault = { code: "config", path: { path: "/c/config.toml" }, line: 3, detail: "there is no setting prot", nearest: null } as const;
-    expect(faultWords(fault)).toEqual({ what: "/c/config.toml, line 3: there is no setting prot.", next: "Correct that line, or remove it: what is not set has its default." });
+    expect(faultWords(fault)).toEqual({ what: "/c/config.toml, line 3: there is no setting prot.", next: "Correct that line, or remove it: a setting without a line has its default." });
     expect(faultWords({ ...fault, nearest: "port" }).next).toBe("Did you mean port? Correct that line, or remove it.");
     expect(faultWords({ ...fault, line: null }).what).toBe("/c/config.toml: there is no setting prot.");
   });
