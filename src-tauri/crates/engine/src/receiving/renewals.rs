@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::queue::Place;
-use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
+use crate::limits::{RENEWALS_ENDED_MAX, RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
 use crate::receiving::visitor::Visitor;
 use crate::store::PairingNumber;
 
@@ -96,8 +96,6 @@ impl Renewals {
     /// again is then asked about, so that it cannot send up to the limit again and again.
     pub(crate) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
-        // Where its device has too many that are at work, the next offer is held to the size as
-        // this one was.
         self.remember(Remembered { key, pairing, attempt, rule: None, state: State::TooMuch { until, bytes_max } });
     }
 
@@ -122,13 +120,15 @@ impl Renewals {
         let now = Instant::now();
         let same = |one: &Remembered| one.key == new.key || one.is_too_much_of(&new);
         all.retain(|one| !same(one) && !one.state.is_over(now));
-        let mut theirs = all.iter().filter(|one| one.key.0 == new.key.0);
-        if theirs.clone().count() >= RENEWALS_PER_DEVICE_MAX {
-            // What waits, or is received, goes before what is over.
-            let Some(over) = theirs.find(|one| !matches!(one.state, State::Open { .. })).map(|one| one.key) else {
-                return false;
-            };
-            all.retain(|one| one.key != over);
+        let is_open = |one: &Remembered| matches!(one.state, State::Open { .. });
+        let theirs = all.iter().filter(|one| one.key.0 == new.key.0);
+        if is_open(&new) && theirs.clone().filter(|one| is_open(one)).count() >= RENEWALS_PER_DEVICE_MAX {
+            return false;
+        }
+        // Those of the device that are over, the oldest first: one gives way to another.
+        let mut over = theirs.filter(|one| !is_open(one)).map(|one| one.key);
+        if let Some(oldest) = over.next().filter(|_| over.count() + 1 >= RENEWALS_ENDED_MAX) {
+            all.retain(|one| one.key != oldest);
         }
         all.push(new);
         true
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_has_so_many_places_and_what_is_over_makes_room() {
+    fn a_device_has_so_many_places_and_what_is_over_takes_none() {
         let renewals = Renewals::default();
         let open = |from, number| {
             renewals
@@ -302,8 +302,21 @@ mod tests {
         assert!(open(LAPTOP, 100).is_none());
         assert!(open(NAS, 100).is_some());
         held.remove(0).stopped(Duration::from_secs(60));
-        assert!(open(LAPTOP, 101).is_some());
-        assert_eq!(meet(&renewals, LAPTOP, 0, "set"), "new");
-        assert_eq!(held.len() + 1, RENEWALS_PER_DEVICE_MAX);
+        held.push(open(LAPTOP, 101).unwrap());
+        assert_eq!(meet(&renewals, LAPTOP, 0, "set"), "stopped");
+        assert!(open(LAPTOP, 102).is_none());
+    }
+
+    #[test]
+    fn what_was_stopped_is_remembered_of_many_at_once_and_not_of_any_number() {
+        let renewals = Renewals::default();
+        let open = |number: u32| {
+            let id = std::array::from_fn(|at| number.to_le_bytes().get(at).copied().unwrap_or_default());
+            renewals.open(((LAPTOP, id), PairingNumber::FIRST), offer(1, "set").1, None).unwrap().0
+        };
+        (0..40).for_each(|number| open(number).stopped(Duration::from_secs(60)));
+        assert_eq!(renewals.all().len(), 40);
+        (40..2 * RENEWALS_ENDED_MAX as u32).for_each(|number| open(number).stopped(Duration::from_secs(60)));
+        assert!(renewals.all().len() <= RENEWALS_ENDED_MAX + RENEWALS_PER_DEVICE_MAX);
     }
 }
