@@ -304,8 +304,8 @@ pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
 
 /// Transfers of one device that are over and still remembered: their senders hear that they were
-/// stopped, or get their receipts again. As many as may wait to be received. The oldest are forgotten
-/// first.
+/// stopped, or get their receipts again. As many as may wait to be received. The oldest are
+/// forgotten first.
 pub const RENEWALS_ENDED_MAX: usize = 256;
 
 /// Transfers running at once on one receiver.

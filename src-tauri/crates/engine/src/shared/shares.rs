@@ -216,7 +216,7 @@ mod tests {
         fs::remove_file(&runs).unwrap();
         symlink(base.path(), &runs).unwrap();
         let mounted = SharedFolder { mounted: Some("/proc".into()), ..shared(&runs) };
-        let mounted = SharedFolder { identity: noted.identity.clone(), ..mounted };
+        let mounted = SharedFolder { identity: noted.identity, ..mounted };
         assert_eq!(open(&mounted).unwrap_err(), Some(ShareTrouble::Replaced));
         fs::remove_file(&runs).unwrap();
         fs::rename(&aside, &runs).unwrap();
