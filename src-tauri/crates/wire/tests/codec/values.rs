@@ -22,31 +22,31 @@ use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, Li
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
 
-pub fn name() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn name() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 1..=255).prop_filter("a name", |bytes| Name::new(bytes).is_ok())
 }
 
-pub fn path() -> impl Strategy<Value = Vec<u8>> {
+fn path() -> impl Strategy<Value = Vec<u8>> {
     vec(name(), 0..8).prop_map(|names| names.join(&b'/'))
 }
 
-pub fn shortage() -> impl Strategy<Value = Shortage> {
+fn shortage() -> impl Strategy<Value = Shortage> {
     any::<(u64, u64, u64)>().prop_map(|(needed, free, entries)| Shortage { needed, free, entries })
 }
 
-pub fn totals() -> impl Strategy<Value = Totals> {
+fn totals() -> impl Strategy<Value = Totals> {
     (progress(), any::<bool>()).prop_map(|(Progress { entries, bytes }, complete)| Totals { entries, bytes, complete })
 }
 
-pub fn progress() -> impl Strategy<Value = Progress> {
+fn progress() -> impl Strategy<Value = Progress> {
     (entries(), any::<u64>()).prop_map(|(entries, bytes)| Progress { entries, bytes })
 }
 
-pub fn entries() -> impl Strategy<Value = u64> {
+fn entries() -> impl Strategy<Value = u64> {
     0..=ENTRIES_MAX
 }
 
-pub fn counts() -> impl Strategy<Value = Counts> {
+fn counts() -> impl Strategy<Value = Counts> {
     (entries(), entries(), entries(), any::<u64>()).prop_map(|(files, folders, links, bytes)| Counts {
         files,
         folders,
@@ -55,11 +55,11 @@ pub fn counts() -> impl Strategy<Value = Counts> {
     })
 }
 
-pub fn micros() -> impl Strategy<Value = Micros> {
+fn micros() -> impl Strategy<Value = Micros> {
     (0..=1u64 << 56).prop_map(|micros| Micros::new(micros).unwrap())
 }
 
-pub fn wanted() -> impl Strategy<Value = Wanted> {
+fn wanted() -> impl Strategy<Value = Wanted> {
     let many = (any::<u32>(), vec((any::<bool>(), any::<bool>()), 1..=4096)).prop_map(|(list, files)| {
         let (files, kept): (Vec<_>, Vec<_>) = files.iter().map(|(wanted, kept)| (*wanted, !wanted && *kept)).unzip();
         let kept = if kept.contains(&true) { kept } else { Vec::new() };
@@ -77,7 +77,7 @@ pub fn wanted() -> impl Strategy<Value = Wanted> {
     prop_oneof![many, one]
 }
 
-pub fn get() -> impl Strategy<Value = Get> {
+fn get() -> impl Strategy<Value = Get> {
     let paths = vec((prop_oneof![path(), Just(Vec::new())], any::<bool>()), 1..=7)
         .prop_map(|paths| paths.into_iter().map(|(path, contents_only)| GetPath { path, contents_only }).collect());
     let delta = prop_oneof![Just(Delta::Auto), Just(Delta::On), Just(Delta::Off)];
@@ -110,11 +110,11 @@ pub fn get() -> impl Strategy<Value = Get> {
 }
 
 /// Counts up to those of the receipt, and a duration.
-pub fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
+fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
     prop::option::of((any::<u64>(), any::<u64>(), micros()))
 }
 
-pub fn message() -> impl Strategy<Value = Message> {
+pub(crate) fn message() -> impl Strategy<Value = Message> {
     let hello = ("[a-z]{1,64}", any::<(u16, bool, bool)>()).prop_map(|(name, (version, known, pairing))| {
         Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), known, pairing })
     });
@@ -212,11 +212,11 @@ pub fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-pub fn share_name() -> impl Strategy<Value = ShareName> {
+fn share_name() -> impl Strategy<Value = ShareName> {
     "[a-zA-Z0-9 ._-]{1,64}".prop_filter_map("a name", |text| ShareName::new(&text).ok())
 }
 
-pub fn question() -> impl Strategy<Value = Question> {
+fn question() -> impl Strategy<Value = Question> {
     let depth = prop_oneof![Just(Depth::Itself), Just(Depth::Folder), Just(Depth::Tree)];
     let entries = (share_name(), path(), depth, prop::option::of(moment()), 1..=PAGES_AHEAD_MAX).prop_map(
         |(share, path, depth, changed_since, pages)| {
@@ -228,11 +228,11 @@ pub fn question() -> impl Strategy<Value = Question> {
     prop_oneof![Just(Question::Shares), entries, range]
 }
 
-pub fn moment() -> impl Strategy<Value = Timestamp> {
+fn moment() -> impl Strategy<Value = Timestamp> {
     (any::<i64>(), 0..1_000_000_000_u32).prop_map(|(secs, nanos)| Timestamp { secs, nanos })
 }
 
-pub fn bytes_page() -> impl Strategy<Value = BytesPage> {
+fn bytes_page() -> impl Strategy<Value = BytesPage> {
     let file = (0..=i64::MAX as u64, moment()).prop_map(|(size, mtime)| FileState { size, mtime });
     prop_oneof![
         vec(any::<u8>(), 1..200).prop_map(BytesPage::more),
@@ -240,7 +240,7 @@ pub fn bytes_page() -> impl Strategy<Value = BytesPage> {
     ]
 }
 
-pub fn answer() -> impl Strategy<Value = Answer> {
+fn answer() -> impl Strategy<Value = Answer> {
     let trouble = || prop::sample::select(&ShareTrouble::ALL[..]);
     let share = (share_name(), any::<bool>(), prop::option::of(trouble()))
         .prop_map(|(name, drop, unavailable)| ShareThere { name, drop, unavailable });
@@ -260,7 +260,7 @@ pub fn answer() -> impl Strategy<Value = Answer> {
     ]
 }
 
-pub fn planned_page() -> impl Strategy<Value = PlannedPage> {
+fn planned_page() -> impl Strategy<Value = PlannedPage> {
     let kinds = prop::sample::select(&[PlannedKind::Folder, PlannedKind::File, PlannedKind::Link][..]);
     let moves = (kinds, path()).prop_map(|(kind, path)| PlannedEntry::Moves(kind, path));
     let fails = (path(), any::<(u8, u8, i32)>()).prop_map(|(path, (operation, reason, errno))| {
@@ -276,7 +276,7 @@ pub fn planned_page() -> impl Strategy<Value = PlannedPage> {
 }
 
 /// A page of a shared folder, whose paths share what they happen to share.
-pub fn entries_page() -> impl Strategy<Value = EntriesPage> {
+pub(crate) fn entries_page() -> impl Strategy<Value = EntriesPage> {
     let kind = prop::sample::select(&ringway_model::EntryKind::ALL[..]);
     let fields = (kind, 0..=0o7777u16, 0..=i64::MAX as u64, any::<i64>(), 0..1_000_000_000u32, "[a-z/.]{1,300}");
     let entry = (vec("[ab]{1,2}", 1..6), prop::result::maybe_err(fields, any::<i32>()));
@@ -296,7 +296,7 @@ pub fn entries_page() -> impl Strategy<Value = EntriesPage> {
 }
 
 /// A page of a listing, whose paths share what they happen to share.
-pub fn listing() -> impl Strategy<Value = ListingPage> {
+pub(crate) fn listing() -> impl Strategy<Value = ListingPage> {
     let kind = prop_oneof![
         Just(ListedKind::Folder),
         (0..=i64::MAX as u64, any::<i64>(), 0..1_000_000_000u32).prop_map(|(size, secs, nanos)| ListedKind::File {
@@ -318,13 +318,13 @@ pub fn listing() -> impl Strategy<Value = ListingPage> {
     })
 }
 
-pub fn encoded(message: &Message) -> Vec<u8> {
+pub(crate) fn encoded(message: &Message) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes);
     bytes
 }
 
-pub fn file(size: u64) -> Entry<'static> {
+pub(crate) fn file(size: u64) -> Entry<'static> {
     Entry {
         name: Name::new(b"big").unwrap(),
         kind: EntryKind::File { size, link_id: None },
@@ -334,7 +334,7 @@ pub fn file(size: u64) -> Entry<'static> {
 }
 
 /// A window of chunks of a file of `size` bytes that begins at `offset`.
-pub fn window(size: u64, offset: u64, lens: &[u32]) -> (FrameHeader, HeadBuffer) {
+pub(crate) fn window(size: u64, offset: u64, lens: &[u32]) -> (FrameHeader, HeadBuffer) {
     let mut head = HeadBuffer::default();
     let of = RangeHead {
         stamp: 0,
