@@ -60,7 +60,7 @@ describe("receiving", () => {
     expect(screen.getByText(t("inbox.paired", { name: "nas" }))).toBeVisible();
   });
 
-  test("that a machine is paired was read by whoever leaves the view, and what failed stays", async () => {
+  test("the line that a machine is paired goes with the view, and a failure stays", async () => {
     const shell = await startWindow({ devices: [labWs] });
     shell.tell({ event: "devicePaired", device: labWs });
     shell.app.inbox.offerChanged(offer());

@@ -74,7 +74,7 @@ describe("copying on this computer", () => {
     expect(ended).toHaveTextContent("Verified: read back from the disk, identical.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
     await user.click(within(ended).getByRole("button", { name: t("common.openFolder") }));
-    expect(shell.called("reveal_arrived"), "what came is selected there").toEqual([{ id: "c1" }]);
+    expect(shell.called("reveal_arrived"), "the copy is selected there").toEqual([{ id: "c1" }]);
   });
 
   test("with the keyboard alone, into the folder of last time", async () => {
