@@ -25,8 +25,8 @@ export interface Outage {
 }
 
 /**
- * When a transfer had no connection and when it went on, by how often it had by then. Nothing is
- * told between what came last and that, so an outage begins with what came last.
+ * When a transfer had no connection and when it resumed, by how often it had resumed by then. No
+ * points are sent during an outage, so it begins at the last point before it.
  */
 export class RetryHistory {
   #known = 0;
