@@ -40,12 +40,13 @@ pub enum Direction {
 }
 
 /// The stage of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Connecting to the peer, handshake, pairing.
+    #[default]
     Connecting,
     /// The offer waits for the receiver's answer.
     AwaitingAnswer,
