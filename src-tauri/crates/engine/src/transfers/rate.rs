@@ -17,6 +17,10 @@ const STEADY_MAX: Duration = Duration::from_secs(60);
 /// of them at its beginning, and then sends the rest.
 const THERE: Duration = Duration::from_secs(1);
 
+/// For so long after its beginning, and after a lost connection, what is found there does not count:
+/// the receiver says at once what it had taken before, and that is no rate.
+const FOUND_AT_ONCE: Duration = Duration::from_secs(2);
+
 /// Before that, no time is told if most bytes were there already.
 const SETTLED: Duration = Duration::from_secs(5);
 
@@ -48,6 +52,8 @@ pub(crate) struct Rate {
     steady: PerSecond,
     /// Of bytes that were there.
     there: f64,
+    /// When it went on last.
+    went_on_at: Duration,
     /// When something was done last, and what: a connection that is silent before it is lost says
     /// nothing about how fast it goes.
     moved_at: Duration,
@@ -94,8 +100,10 @@ impl Rate {
         let memory = (at / STEADY_PART).clamp(MEMORY, STEADY_MAX);
         let moved = per_s(done.moved, self.moved.moved, step);
         self.steady.blend(memory, step, at, moved, per_s(done.entries, self.moved.entries, step));
-        let there = (per_s(done.bytes, self.moved.bytes, step) - moved).max(0.0);
-        self.there += weight(THERE, step, at) * (there - self.there);
+        if at.saturating_sub(self.went_on_at) > FOUND_AT_ONCE {
+            let there = (per_s(done.bytes, self.moved.bytes, step) - moved).max(0.0);
+            self.there += weight(THERE, step, at) * (there - self.there);
+        }
         (self.moved_at, self.moved) = (at, done);
     }
 
@@ -104,6 +112,7 @@ impl Rate {
     pub(crate) fn go_on(&mut self, at: Duration, done: Amounts) {
         (self.at, self.done) = (at, done);
         (self.moved_at, self.moved) = (at, done);
+        (self.went_on_at, self.there) = (at, 0.0);
     }
 
     /// Of what is sent, in whole bytes.
@@ -255,6 +264,23 @@ mod tests {
         let after = rate.time_for(10_000_000_000, 1).unwrap();
         assert!(after.abs_diff(before) < before / 100, "{after:?} after {before:?}");
         assert!(rate.bytes_per_s() > 9_900_000);
+    }
+
+    #[test]
+    fn what_a_receiver_had_taken_before_it_was_killed_does_not_shorten_the_time_left() {
+        let mut rate = Rate::default();
+        for tenth in 1..=80u64 {
+            rate.sample(Duration::from_millis(100 * tenth), sent(150_000 * tenth, 0));
+        }
+        // It had taken 2 MB more than it could say.
+        let at = |bytes, moved| Amounts { bytes, moved, entries: 0 };
+        rate.go_on(Duration::from_secs(10), at(12_000_000, 12_000_000));
+        for tenth in 1..=80u64 {
+            let moved = 12_000_000 + 150_000 * tenth;
+            rate.sample(Duration::from_millis(10_000 + 100 * tenth), at(2_000_000 + moved, moved));
+            let told = rate.time_for(15_000_000, 1).unwrap().as_secs_f64();
+            assert!((9.5..=10.5).contains(&told), "{told} s after {tenth} tenths");
+        }
     }
 
     #[test]
