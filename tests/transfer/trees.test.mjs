@@ -199,6 +199,7 @@ test("a folder whose path is too long for the protocol is named once, and its en
   try {
     assert.equal(capture("bash", ["-c", below, "bash", tree]).status, 0);
     const receiving = await receiver(t, far, inbox);
+    const dry = await near.run(["send", "--dry-run", "--json", tree, receiving.target]);
     const sending = sender(t, near, tree, receiving.target);
     await ends(sending, receiving, EXIT.partial);
     // The levels below `tree`, of 201 bytes each.
@@ -211,6 +212,9 @@ test("a folder whose path is too long for the protocol is named once, and its en
     const { failed: count } = await sending.event("finished");
     // The named folder; below it a file for each folder but the last, and the other folders.
     assert.equal(count, 2 * (levels - arriving) - 1, sending.said());
+    const told = (event) => dry.events.filter((one) => one.event === event);
+    assert.deepEqual(told("entry_failed").map(({ path, reason }) => [path, reason]), failed.map(({ path, reason }) => [path, reason]));
+    assert.equal(told("finished")[0].failed, count, "the dry run counts the same");
     assert.equal(capture("bash", ["-c", `find "$1" -type f | wc -l`, "bash", join(inbox, "tree")]).out.trim(), String(arriving + 1));
   } finally {
     capture("rm", ["-rf", tree, join(inbox, "tree")]);

@@ -417,8 +417,7 @@ impl Shared {
     /// Reports one entry.
     fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
         self.failed.fetch_add(1, Ordering::Relaxed);
-        // A folder above it was named for the same reason, so its name would add nothing.
-        if reason == FailureReason::PathTooLong && folder.len() > PATH_MAX {
+        if is_named_above(folder, reason) {
             return;
         }
         let mut failures = self.failures.lock();
@@ -436,6 +435,12 @@ impl Shared {
 /// The longest path that the walk follows. Entries of a folder whose path is too long for the wire
 /// are counted as failed. Each level on the way keeps its path.
 const WALKED_PATH_MAX: usize = 4 * PATH_MAX;
+
+/// Whether a folder above a failure was named for the same reason, so that its name would add
+/// nothing.
+fn is_named_above(folder: &[u8], reason: FailureReason) -> bool {
+    reason == FailureReason::PathTooLong && folder.len() > PATH_MAX
+}
 
 /// A path for a failure.
 fn shown_path(folder: &[u8], name: &[u8]) -> Vec<u8> {

@@ -17,7 +17,7 @@ use crate::send::queue::{Cancelled, FolderPath, bytes_of};
 use crate::send::walk::beneath::{self, BeneathError, Hides, WantedBeneath};
 use crate::send::walk::roots::Root;
 use crate::send::walk::{Finds, Scope, Walk, roots};
-use crate::send::{reason, shown_path};
+use crate::send::{is_named_above, reason, shown_path};
 
 /// Tells each entry that would be sent, by its path in the transfer, and each that would fail, here
 /// or at any receiver. Nothing is compared with what a receiver has. Ends early, with what was
@@ -105,9 +105,12 @@ impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Planning<'_, 
     }
 
     fn fail(&self, folder: &[u8], name: &[u8], (side, operation, reason): (Side, Operation, FailureReason)) {
-        let path = PathBuf::from(OsStr::from_bytes(&shown_path(folder, name)));
         let mut failing = self.failing.lock();
         failing.failed += 1;
+        if is_named_above(folder, reason) {
+            return;
+        }
+        let path = PathBuf::from(OsStr::from_bytes(&shown_path(folder, name)));
         (failing.fail)(Failure { path: path.into(), side, operation, reason });
     }
 
