@@ -375,6 +375,15 @@ impl TopNames {
         }
     }
 
+    /// Remembers that this transfer has taken a temporary name away from a file that it has given
+    /// others.
+    pub(in crate::receive) fn note_unlinked(&self, was: &Metadata, now: &Metadata) {
+        // The owner may have written into it just before.
+        if (was.mtime, was.size) == (now.mtime, now.size) {
+            self.landings.lock().changed(was, now);
+        }
+    }
+
     /// Remembers that something was replaced.
     pub(in crate::receive) fn note_replaced(&self, folder: &Folder, name: &[u8], was: &Metadata) {
         self.with_landings(folder, name, |landings| landings.went(was));

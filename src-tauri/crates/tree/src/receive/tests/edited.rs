@@ -914,3 +914,59 @@ fn file_whose_further_name_exists_with_the_same_contents_is_no_edit() {
     assert_eq!(site.receive(site.options(UPDATE), vec![versions(&APART[..1])]).0.edited, 0);
     assert_eq!(site.text("one/a"), "new a");
 }
+
+/// The owner has a `n.txt`. The sender's has another name in a folder.
+fn first_name_taken() -> (Site, impl Fn() -> Lane) {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    fs::write(site.at("n.txt"), "mine").unwrap();
+    let lane = || {
+        let lane = Lane::default().folder("").entry(&linked("n.txt", 2, 5), b"v0");
+        lane.made("t", 0o755).entry(&hard_link("a", 5, true), b"")
+    };
+    (site, lane)
+}
+
+fn assert_updated_in_place(site: &Site) {
+    for text in ["v1 x", "v2 xx"] {
+        let lane = Lane::default().folder("t").entry(&newer("a", text.len()), text.as_bytes());
+        let (receipt, kept, failures) = site.receive(site.options(UPDATE), vec![lane]);
+        assert_eq!((receipt.edited, kept, failures), (0, vec![], vec![]), "{text}");
+        assert_eq!((names_in(&site.at("t")), &*site.text("t/a")), (vec!["a".into()], text));
+    }
+    assert_eq!((&*site.text("n.txt"), &*site.text("n (1).txt")), ("mine", "v0"));
+}
+
+#[test]
+fn file_whose_other_name_got_a_number_is_updated_in_place_however_often_it_was_sent() {
+    for times in 1..4 {
+        let (site, lane) = first_name_taken();
+        (0..times).for_each(|_| drop(site.receive(site.options(UPDATE), vec![lane()])));
+        assert_updated_in_place(&site);
+    }
+}
+
+#[test]
+fn file_whose_other_name_got_a_number_is_updated_in_place_after_an_interruption() {
+    for keeps in [true, false] {
+        let (site, lane) = first_name_taken();
+        site.receive(site.options(UPDATE), vec![lane()]);
+        let incoming = site.begin(UPDATE);
+        let ended = incoming.run_lane(&mut Wire::new(lane().flush().bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+        if keeps { drop(incoming.keep().unwrap()) } else { incoming.abandon().unwrap() }
+        site.remember(&incoming);
+        drop(incoming);
+        assert_updated_in_place(&site);
+    }
+}
+
+#[test]
+fn edit_of_a_file_whose_other_name_got_a_number_stays() {
+    let (site, lane) = first_name_taken();
+    (0..2).for_each(|_| drop(site.receive(site.options(UPDATE), vec![lane()])));
+    fs::hard_link(site.at("t/a"), site.at("mine")).unwrap();
+    let update = Lane::default().folder("t").entry(&newer("a", 4), b"v1 x");
+    assert_eq!(site.receive(site.options(UPDATE), vec![update]).0.edited, 1);
+    assert_eq!((&*site.text("t/a"), &*site.text("t/a (1)")), ("v0", "v1 x"));
+}
