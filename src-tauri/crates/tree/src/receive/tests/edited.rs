@@ -883,6 +883,46 @@ fn top_level_file_under_a_number_is_updated_until_its_owner_changes_it() {
 }
 
 #[test]
+fn file_under_a_number_is_found_behind_a_gap_in_the_numbers() {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    fs::write(site.at("n.txt"), "mine").unwrap();
+    let lane = |contents: &str| Lane::default().folder("").file("n.txt", contents.as_bytes());
+    site.receive(site.options(UPDATE), vec![lane("1")]);
+    fs::write(site.at("n (1).txt"), "mine, too").unwrap();
+    site.receive(site.options(UPDATE), vec![lane("12")]);
+    fs::rename(site.at("n (1).txt"), site.at("moved away.txt")).unwrap();
+    let names = ["moved away.txt", "n (2).txt", "n.txt"];
+    let ino = || fs::metadata(site.at("n (2).txt")).unwrap().ino();
+    let (before, entry) = (ino(), file("n.txt", 2, 0o644));
+    for proves in [false, true, false] {
+        // Nobody sends the contents.
+        let (sender, answers) = answers_to(1);
+        let names_sent = vec![b"n.txt".to_vec()];
+        let options = site.options(UPDATE);
+        let options = DestinationOptions { answers: Some(sender), prove: proves, names: names_sent, ..options };
+        let list = match proves {
+            false => Lane::default().list(0, "", &[entry]),
+            true => Lane::default().proving().list_proven(0, "", &[("n.txt", b"12")]),
+        };
+        let (receipt, kept, failures) = site.receive(options, vec![list.had(1, 2)]);
+        assert_eq!((receipt.unchanged, kept, failures), (1, vec![], vec![]));
+        assert_eq!(answers.try_recv().unwrap().files, [false]);
+        // They were sent by one who does not ask.
+        let options = DestinationOptions { prove: proves, ..site.options(UPDATE) };
+        let lane = if proves { Lane::default().proving() } else { Lane::default() };
+        let (receipt, ..) = site.receive(options, vec![lane.folder("").file("n.txt", b"12")]);
+        assert_eq!((receipt.unchanged, ino(), site.names()), (1, before, names.map(String::from).into()));
+    }
+    site.receive(site.options(UPDATE), vec![lane("123")]);
+    assert_eq!((&*site.text("n (2).txt"), site.names()), ("123", names.map(String::from).into()));
+    // Its owner has it now.
+    fs::write(site.at("n (2).txt"), "mine, as well").unwrap();
+    site.receive(site.options(UPDATE), vec![lane("1234")]);
+    assert_eq!((&*site.text("n (2).txt"), &*site.text("n (1).txt")), ("mine, as well", "1234"));
+}
+
+#[test]
 fn device_may_have_a_file_whose_name_is_the_number_of_another_one() {
     for names in [["n.txt", "n (1).txt"], ["n (1).txt", "n.txt"]] {
         let site = Site::new();
@@ -954,7 +994,7 @@ fn file_whose_other_name_got_a_number_is_updated_in_place_after_an_interruption(
         let incoming = site.begin(UPDATE);
         let ended = incoming.run_lane(&mut Wire::new(lane().flush().bytes), &mut io(IoMode::Sync));
         assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
-        if keeps { drop(incoming.keep().unwrap()) } else { incoming.abandon().unwrap() }
+        if keeps { incoming.keep().map(drop) } else { incoming.abandon() }.unwrap();
         site.remember(&incoming);
         drop(incoming);
         assert_updated_in_place(&site);
