@@ -327,6 +327,7 @@ impl Incoming {
     /// The first thing that could not be removed.
     pub fn abandon(&self) -> io::Result<()> {
         self.accounts.discard_open(&self.openings);
+        self.discard_unplaced();
         self.staging.end_writing();
         Finisher::new(self).dress_made();
         // What has its final name may be lacking on the disk, with the right size and time.
@@ -345,6 +346,7 @@ impl Incoming {
     /// As [`abandon`](Self::abandon).
     pub fn keep(&self) -> io::Result<bool> {
         self.accounts.discard_unnoted(&self.openings);
+        self.discard_unplaced();
         self.staging.end_writing();
         let is_worth_it = self.staging.is_found_again && staging::is_worth_keeping(&self.staging.dir);
         if is_worth_it {
@@ -361,6 +363,12 @@ impl Incoming {
         // The next attempt may come before the last one's session has closed.
         staging::release(&self.staging.dir)?;
         Ok(true)
+    }
+
+    /// Takes the temporary names of files away whose first name could not be had. What was linked
+    /// to them stays as received.
+    fn discard_unplaced(&self) {
+        self.deferred.discard_unplaced(|was, now| self.policy.top.note_unlinked(was, now));
     }
 
     /// Removes what [`keep`](Self::keep) has left, unless another attempt has taken it over. Best

@@ -277,6 +277,43 @@ async fn next_version_of_a_file_with_a_number_updates_that_unless_it_was_changed
     assert_eq!(arrived(&*end((sending, offer), OnConflict::RenameTop).await), path("notes (2).txt"));
     assert_eq!(fs::read(at("notes (1).txt")).unwrap(), b"changed here");
     assert_eq!(fs::read(at("notes.txt")).unwrap(), b"of the owner");
+
+    // A gap in the numbers makes no difference.
+    fs::rename(at("notes (1).txt"), at("moved away.txt")).unwrap();
+    let inode = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(at("notes (2).txt")).unwrap());
+    let before = inode();
+    for _ in 0..2 {
+        let (sending, offer) = waiting.offer("notes.txt").await;
+        assert_eq!(compared(&offer).await, Comparison { unchanged: 1, ..DONE });
+        assert_eq!((offer.summary().updates, offer.summary().renamed), (Vec::new(), Vec::new()));
+        let received = end((sending, offer), OnConflict::RenameTop).await;
+        assert_eq!((received.counts.moved, received.counts.unchanged, inode()), (0, 1, before));
+    }
+    fs::write(laptop.path("notes.txt"), "4").unwrap();
+    let (sending, offer) = waiting.offer("notes.txt").await;
+    assert_eq!(compared(&offer).await, Comparison { differing: 1, ..DONE });
+    assert_eq!(offer.summary().updates, ["notes (2).txt"]);
+    end((sending, offer), OnConflict::RenameTop).await;
+    assert_eq!((fs::read(at("notes (2).txt")).unwrap(), at("notes (1).txt").exists()), (b"4".to_vec(), false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbered_name_that_the_sender_has_itself_is_no_version_of_another_file() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    write(&laptop.path("notes (1).txt"), "the same");
+    waiting.send("notes (1).txt", OnConflict::RenameTop).await;
+    fs::write(lab.path("in/notes.txt"), "of the owner").unwrap();
+    write(&laptop.path("notes.txt"), "the same");
+    for expected in [Comparison { new: 1, ..DONE }, Comparison { unchanged: 1, ..DONE }] {
+        let (sending, offer) = waiting.offer("notes.txt").await;
+        assert_eq!(compared(&offer).await, expected);
+        let renamed: &[&str] = if expected.new == 1 { &["notes (2).txt"] } else { &[] };
+        assert_eq!(offer.summary().renamed, renamed);
+        end((sending, offer), OnConflict::RenameTop).await;
+        assert_eq!(fs::read(lab.path("in/notes (2).txt")).unwrap(), b"the same");
+        assert_eq!(listing(&lab.path("in")).len(), 3);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ use crate::disk::Dir;
 use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::filesystem::target::target_digest;
 use crate::receive::Brought;
-use crate::receive::numbered::{NUMBER_MAX, first_free_number, numbered};
+use crate::receive::numbered::{self, find_version, first_free_number};
 use crate::receive::received_before::{DESTINATION, born_at};
 
 #[cfg(test)]
@@ -215,22 +215,27 @@ impl Comparer {
         self.found.add(entry, &Compared::Differs { there, here_is, edited }, elsewhere.as_ref());
     }
 
+    /// As `TopNames::beside_where`, and then `TopNames::updatable_number`.
     fn under_a_number(&mut self, entry: &ListedEntry<'_>, brought: Option<&Brought>) -> Compared {
-        for number in 1..=NUMBER_MAX {
-            let name = numbered(entry.path.as_bytes(), number, true);
-            match self.root.metadata(&name) {
-                Ok(there) if version_here(entry, &there, (&self.root, &name)).is_none() => return Compared::Unchanged,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return self.updates_number(entry, brought).unwrap_or_else(|| {
-                        note(&mut self.found.renamed, &name);
-                        Compared::New
-                    });
-                }
-                Err(_) => return Compared::Unreadable,
-            }
+        let Self { root, brought: ask, linked, dev, .. } = self;
+        let linked = linked.as_ref().map(|linked| (linked, *dev));
+        // The sender has that name itself, and may update what has it.
+        let mut is_replaceable = |name: &[u8], there: &Metadata| {
+            let own = ask(name).and_then(|own| own.found_in(root, name)).filter(|own| own.numbered.is_none());
+            own.is_some_and(|own| !Known { brought: Some(&own), linked }.is_edited(None, (root, name), there))
+        };
+        let is_here = |name: &[u8], there: &Metadata| {
+            version_here(entry, there, (root, name)).is_none() && !is_replaceable(name, there)
+        };
+        let known = brought.and_then(|brought| brought.numbered.as_deref());
+        match find_version(root, entry.path.as_bytes(), known, is_here) {
+            Ok(numbered::Found::There(_)) => Compared::Unchanged,
+            Ok(numbered::Found::Free(name)) => self.updates_number(entry, brought).unwrap_or_else(|| {
+                note(&mut self.found.renamed, &name);
+                Compared::New
+            }),
+            Err(_) => Compared::Unreadable,
         }
-        Compared::Unreadable
     }
 
     /// As `TopNames::updatable_number`.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_model::Operation;
+use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_wire::lane::Entry;
 use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};
@@ -85,11 +86,19 @@ impl Deferred {
         self.unplaced.lock().remove(&id);
     }
 
-    /// Takes the last temporary names away: that changes when their files were changed last.
-    pub(super) fn discard_unplaced(&self) {
+    /// Takes the last temporary names away. That changes the change times of files that have got
+    /// other names: `changed` is told what such a file was, and is now.
+    pub(super) fn discard_unplaced(&self, changed: impl Fn(&Metadata, &Metadata)) {
         for Unplaced { dir, name, .. } in std::mem::take(&mut *self.unplaced.lock()).into_values() {
+            let was = dir.metadata(&name).ok().filter(|was| was.nlink > 1);
+            let named = was.and_then(|was| Some((was, dir.open_read(&name).ok()?)));
             // What stays goes with the staging folder.
             let _ = dir.unlink(&name);
+            if let Some((was, file)) = named
+                && let Ok(now) = metadata_of(&file)
+            {
+                changed(&was, &now);
+            }
         }
     }
 }

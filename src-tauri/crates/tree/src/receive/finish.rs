@@ -93,7 +93,7 @@ impl<'i> Finisher<'i> {
             }
         };
         Worker::new(incoming)?.make_early_links()?;
-        incoming.deferred.discard_unplaced();
+        incoming.discard_unplaced();
         staging.end_writing();
         // Deepest first, so that no folder's mode stands in the way of those below it.
         let mut spool = std::mem::take(&mut *incoming.deferred.folder_attributes.lock());

@@ -1,13 +1,14 @@
 //! Numbered names, for entries whose own name is taken.
 use std::io;
 
+use ringway_sys::attributes::Metadata;
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
 
 use crate::disk::Dir;
 
 /// Numbers tried for a name. More copies than this are of no use to a person.
-pub(in crate::receive) const NUMBER_MAX: u32 = 10_000;
+const NUMBER_MAX: u32 = 10_000;
 
 /// A longer extension is part of the name.
 const EXTENSION_MAX: usize = 16;
@@ -23,6 +24,41 @@ pub(in crate::receive) fn free_number(
         match take(&candidate) {
             Ok(()) => return Ok(candidate),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// Which numbered name a version has, or would get.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::receive) enum Found {
+    /// It is there under this name.
+    There(Vec<u8>),
+    /// This is the first free one.
+    Free(Vec<u8>),
+}
+
+/// Looks for a version of `name` under the number that is `known` of it, and then under each number
+/// before the first free one.
+pub(in crate::receive) fn find_version(
+    dir: &Dir,
+    name: &[u8],
+    known: Option<&[u8]>,
+    mut is_it: impl FnMut(&[u8], &Metadata) -> bool,
+) -> io::Result<Found> {
+    // Its owner may have moved what has a number before it.
+    if let Some(known) = known
+        && dir.metadata(known).is_ok_and(|there| is_it(known, &there))
+    {
+        return Ok(Found::There(known.to_vec()));
+    }
+    for number in 1..=NUMBER_MAX {
+        let candidate = numbered(name, number, true);
+        match dir.metadata(&candidate) {
+            Ok(there) if is_it(&candidate, &there) => return Ok(Found::There(candidate)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Free(candidate)),
             Err(error) => return Err(error),
         }
     }

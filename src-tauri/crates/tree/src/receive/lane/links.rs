@@ -212,9 +212,13 @@ impl Worker<'_> {
             }
             if !dir.metadata(part).is_ok_and(|there| is_it(&there)) {
                 spot.discard(folder, name);
+                linked(target, target_name);
                 return Ok(Linked::NoFile);
             }
-            incoming.land(&spot, folder, entry, decision).inspect_err(|_| spot.discard(folder, name))?
+            incoming.land(&spot, folder, entry, decision).inspect_err(|_| {
+                spot.discard(folder, name);
+                linked(target, target_name);
+            })?
         };
         let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
         self.note_link(folder, name, &landed);

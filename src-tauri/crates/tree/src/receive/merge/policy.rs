@@ -87,14 +87,17 @@ impl MergePolicy {
     }
 
     /// Whether this very version is there, under its name or a numbered one, where both would be
-    /// kept: an attempt that broke off has brought it, or it never differed. Of a file size and
-    /// time are believed under `rename` alone; at the top, where anybody's file may be, its
-    /// contents are compared once they are here.
+    /// kept: an attempt that broke off has brought it, or it never differed. At the top, where
+    /// anybody's file may be, size and time are believed of what is known to be the device's.
+    /// Others' contents are compared once they are here.
     pub(in crate::receive) fn is_numbered_already(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
-        self.may_be_numbered_already(entry)
-            && (self.believes_size_and_time() || matches!(entry.kind, EntryKind::Symlink { .. }))
-            && !self.is_doubted(entry)
-            && (is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.top.beside(folder, entry).is_some())
+        if !self.may_be_numbered_already(entry) || self.is_doubted(entry) {
+            return false;
+        }
+        if !self.believes_size_and_time() && !matches!(entry.kind, EntryKind::Symlink { .. }) {
+            return self.top.has_received_number(folder, entry);
+        }
+        is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.top.beside(folder, entry).is_some()
     }
 
     /// Whether it is told before an entry comes that this version is there, so that it is not

@@ -19,7 +19,7 @@ use crate::receive::landings::log::LandingLog;
 use crate::receive::landings::{AllLandings, Landings};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
-use crate::receive::numbered::{NUMBER_MAX, first_free_number, is_free, numbered};
+use crate::receive::numbered::{Found, find_version, first_free_number, is_free};
 use crate::receive::options::{Announce, BroughtBefore};
 use crate::receive::received_before::{self, Brought, DESTINATION, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity};
 use crate::receive::root::Root;
@@ -162,16 +162,29 @@ impl TopNames {
         }
     }
 
-    /// The number under which the same device's earlier version of a file is there, which has its
-    /// own name at the top in vain, if it is as it was received.
-    pub(in crate::receive) fn updatable_number(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
-        if folder.landing != Landing::Root || self.on_conflict != OnConflict::RenameTop || !has_one_name(entry) {
+    /// What is known of the same device's earlier version of a file that has a number at the top,
+    /// because something else has its name.
+    fn known_number(&self, folder: &Folder, name: &[u8]) -> Option<(Brought, Vec<u8>)> {
+        if folder.landing != Landing::Root || self.on_conflict != OnConflict::RenameTop {
             return None;
         }
-        let brought = self.brought(entry.name.as_bytes())?;
+        let brought = self.brought(name)?;
         let number = brought.numbered.clone()?;
+        Some((brought, number))
+    }
+
+    /// The number under which that version is there, if it is as it was received.
+    pub(in crate::receive) fn updatable_number(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        let (brought, number) = self.known_number(folder, entry.name.as_bytes()).filter(|_| has_one_name(entry))?;
         let there = folder.dir.metadata(&number).ok()?;
         (there.kind == Kind::File && self.is_received(&brought, folder, &number, &there)).then_some(number)
+    }
+
+    /// Whether that version is as it was received, and is this one, by size and time.
+    pub(in crate::receive) fn has_received_number(&self, folder: &Folder, entry: &Entry<'_>) -> bool {
+        self.updatable_number(folder, entry).is_some_and(|number| {
+            folder.dir.metadata(&number).is_ok_and(|there| is_same(&folder.dir, &number, &there, entry))
+        })
     }
 
     /// Remembers a folder of the staging tree, which this transfer fills where nobody sees it.
@@ -375,6 +388,15 @@ impl TopNames {
         }
     }
 
+    /// Remembers that this transfer has taken a temporary name away from a file that it has given
+    /// others.
+    pub(in crate::receive) fn note_unlinked(&self, was: &Metadata, now: &Metadata) {
+        // The owner may have written into it just before.
+        if (was.mtime, was.size) == (now.mtime, now.size) {
+            self.landings.lock().changed(was, now);
+        }
+    }
+
     /// Remembers that something was replaced.
     pub(in crate::receive) fn note_replaced(&self, folder: &Folder, name: &[u8], was: &Metadata) {
         self.with_landings(folder, name, |landings| landings.went(was));
@@ -481,7 +503,7 @@ impl TopNames {
         self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))
     }
 
-    /// The first numbered name of an entry, before the first free one, for which `is_it` holds. A
+    /// The numbered name of an entry for which `is_it` holds, as [`find_version`] looks for it. A
     /// name that the sender has itself, and may update, is none.
     pub(in crate::receive) fn beside_where(
         &self,
@@ -489,14 +511,15 @@ impl TopNames {
         entry: &Entry<'_>,
         mut is_it: impl FnMut(&[u8], &Metadata) -> bool,
     ) -> Option<Vec<u8>> {
-        for number in 1..=NUMBER_MAX {
-            let candidate = numbered(entry.name.as_bytes(), number, true);
-            let there = folder.dir.metadata(&candidate).ok()?;
-            if !self.is_replaceable(folder, &candidate, &there) && is_it(&candidate, &there) {
-                return Some(candidate);
-            }
+        let name = entry.name.as_bytes();
+        let known = self.known_number(folder, name).map(|(_, number)| number);
+        let is_beside = |candidate: &[u8], there: &Metadata| {
+            !self.is_replaceable(folder, candidate, there) && is_it(candidate, there)
+        };
+        match find_version(&folder.dir, name, known.as_deref(), is_beside) {
+            Ok(Found::There(number)) => Some(number),
+            Ok(Found::Free(_)) | Err(_) => None,
         }
-        None
     }
 }
 

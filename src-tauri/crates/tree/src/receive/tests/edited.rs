@@ -883,6 +883,46 @@ fn top_level_file_under_a_number_is_updated_until_its_owner_changes_it() {
 }
 
 #[test]
+fn file_under_a_number_is_found_behind_a_gap_in_the_numbers() {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    fs::write(site.at("n.txt"), "mine").unwrap();
+    let lane = |contents: &str| Lane::default().folder("").file("n.txt", contents.as_bytes());
+    site.receive(site.options(UPDATE), vec![lane("1")]);
+    fs::write(site.at("n (1).txt"), "mine, too").unwrap();
+    site.receive(site.options(UPDATE), vec![lane("12")]);
+    fs::rename(site.at("n (1).txt"), site.at("moved away.txt")).unwrap();
+    let names = ["moved away.txt", "n (2).txt", "n.txt"];
+    let ino = || fs::metadata(site.at("n (2).txt")).unwrap().ino();
+    let (before, entry) = (ino(), file("n.txt", 2, 0o644));
+    for proves in [false, true, false] {
+        // Nobody sends the contents.
+        let (sender, answers) = answers_to(1);
+        let names_sent = vec![b"n.txt".to_vec()];
+        let options = site.options(UPDATE);
+        let options = DestinationOptions { answers: Some(sender), prove: proves, names: names_sent, ..options };
+        let list = match proves {
+            false => Lane::default().list(0, "", &[entry]),
+            true => Lane::default().proving().list_proven(0, "", &[("n.txt", b"12")]),
+        };
+        let (receipt, kept, failures) = site.receive(options, vec![list.had(1, 2)]);
+        assert_eq!((receipt.unchanged, kept, failures), (1, vec![], vec![]));
+        assert_eq!(answers.try_recv().unwrap().files, [false]);
+        // They were sent by one who does not ask.
+        let options = DestinationOptions { prove: proves, ..site.options(UPDATE) };
+        let lane = if proves { Lane::default().proving() } else { Lane::default() };
+        let (receipt, ..) = site.receive(options, vec![lane.folder("").file("n.txt", b"12")]);
+        assert_eq!((receipt.unchanged, ino(), site.names()), (1, before, names.map(String::from).into()));
+    }
+    site.receive(site.options(UPDATE), vec![lane("123")]);
+    assert_eq!((&*site.text("n (2).txt"), site.names()), ("123", names.map(String::from).into()));
+    // Its owner has it now.
+    fs::write(site.at("n (2).txt"), "mine, as well").unwrap();
+    site.receive(site.options(UPDATE), vec![lane("1234")]);
+    assert_eq!((&*site.text("n (2).txt"), &*site.text("n (1).txt")), ("mine, as well", "1234"));
+}
+
+#[test]
 fn device_may_have_a_file_whose_name_is_the_number_of_another_one() {
     for names in [["n.txt", "n (1).txt"], ["n (1).txt", "n.txt"]] {
         let site = Site::new();
@@ -913,4 +953,60 @@ fn file_whose_further_name_exists_with_the_same_contents_is_no_edit() {
     assert_eq!((receipt.edited, kept, names_in(&site.at("two"))), (0, vec![], vec!["b".into()]));
     assert_eq!(site.receive(site.options(UPDATE), vec![versions(&APART[..1])]).0.edited, 0);
     assert_eq!(site.text("one/a"), "new a");
+}
+
+/// The owner has a `n.txt`. The sender's has another name in a folder.
+fn first_name_taken() -> (Site, impl Fn() -> Lane) {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    fs::write(site.at("n.txt"), "mine").unwrap();
+    let lane = || {
+        let lane = Lane::default().folder("").entry(&linked("n.txt", 2, 5), b"v0");
+        lane.made("t", 0o755).entry(&hard_link("a", 5, true), b"")
+    };
+    (site, lane)
+}
+
+fn assert_updated_in_place(site: &Site) {
+    for text in ["v1 x", "v2 xx"] {
+        let lane = Lane::default().folder("t").entry(&newer("a", text.len()), text.as_bytes());
+        let (receipt, kept, failures) = site.receive(site.options(UPDATE), vec![lane]);
+        assert_eq!((receipt.edited, kept, failures), (0, vec![], vec![]), "{text}");
+        assert_eq!((names_in(&site.at("t")), &*site.text("t/a")), (vec!["a".into()], text));
+    }
+    assert_eq!((&*site.text("n.txt"), &*site.text("n (1).txt")), ("mine", "v0"));
+}
+
+#[test]
+fn file_whose_other_name_got_a_number_is_updated_in_place_however_often_it_was_sent() {
+    for times in 1..4 {
+        let (site, lane) = first_name_taken();
+        (0..times).for_each(|_| drop(site.receive(site.options(UPDATE), vec![lane()])));
+        assert_updated_in_place(&site);
+    }
+}
+
+#[test]
+fn file_whose_other_name_got_a_number_is_updated_in_place_after_an_interruption() {
+    for keeps in [true, false] {
+        let (site, lane) = first_name_taken();
+        site.receive(site.options(UPDATE), vec![lane()]);
+        let incoming = site.begin(UPDATE);
+        let ended = incoming.run_lane(&mut Wire::new(lane().flush().bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+        if keeps { incoming.keep().map(drop) } else { incoming.abandon() }.unwrap();
+        site.remember(&incoming);
+        drop(incoming);
+        assert_updated_in_place(&site);
+    }
+}
+
+#[test]
+fn edit_of_a_file_whose_other_name_got_a_number_stays() {
+    let (site, lane) = first_name_taken();
+    (0..2).for_each(|_| drop(site.receive(site.options(UPDATE), vec![lane()])));
+    fs::hard_link(site.at("t/a"), site.at("mine")).unwrap();
+    let update = Lane::default().folder("t").entry(&newer("a", 4), b"v1 x");
+    assert_eq!(site.receive(site.options(UPDATE), vec![update]).0.edited, 1);
+    assert_eq!((&*site.text("t/a"), &*site.text("t/a (1)")), ("v0", "v1 x"));
 }
