@@ -24,6 +24,13 @@ test("no comment is wider than 100 columns", () => {
   none([...rust.flatMap((path) => wide(path, /^\s*\/\//)), ...written.flatMap((path) => wide(path, /^\s*(\/\/|\/\*\*|\* )/))]);
 });
 
+test("no file has marks of an unfinished merge", () => {
+  const documents = ["README.md", "SECURITY.md", "src-tauri/ARCHITECTURE.md", ...files("docs", "")];
+  const others = [...files("src", ""), ...files("tests", ".mjs", ".sh", ".json"), ...files("src-tauri/packaging", ""), ...rust];
+  assert.ok(documents.length > 30 && others.length > rust.length + 100);
+  none([...documents, ...others].filter((path) => /^([<>]{7}) /m.test(text(path))));
+});
+
 test("unsafe code is in crates/sys only", () => {
   const found = rust
     .filter((path) => !path.startsWith("src-tauri/crates/sys/"))
