@@ -136,9 +136,9 @@ pub const FIRST_BYTES_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time for TLS and hello together: slow lines manage, a slow-loris does not hold a place for long.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Time for an attempt to pair while others wait for theirs: it takes two round trips and no person.
-/// A lost packet costs a second, and a peer that loses its turn after its proof must take that for a
-/// wrong code.
+/// Time for an attempt to pair while others wait for theirs: it takes two round trips and no
+/// person. A lost packet costs a second, and a peer that loses its turn after its proof must take
+/// that for a wrong code.
 pub const PAIRING_TURN_TIME: Duration = Duration::from_secs(3);
 
 /// How long an attempt to pair waits for its turn: less than the peer waits for the answer.

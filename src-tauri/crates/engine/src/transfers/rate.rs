@@ -17,8 +17,8 @@ const STEADY_MAX: Duration = Duration::from_secs(60);
 /// of them at its beginning, and then sends the rest.
 const THERE: Duration = Duration::from_secs(1);
 
-/// For so long after its beginning, and after a lost connection, what is found there does not count:
-/// the receiver says at once what it had taken before, and that is no rate.
+/// For so long after its beginning, and after a lost connection, what is found there does not
+/// count: the receiver says at once what it had taken before, and that is no rate.
 const FOUND_AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Before that, no time is told if most bytes were there already.
