@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { chmodSync, linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { Device } from "../setup/devices.mjs";
 import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
 
 const text = (...parts) => readFileSync(join(...parts), "utf8");
@@ -170,5 +171,44 @@ test("a file that has a name of the receiver's own gets no further name of the s
     assert.deepEqual(stats.map(({ mode }) => mode & 0o777), [0o644, 0o644, 0o600], sending.said());
     assert.equal(statSync(join(inbox, "private")).nlink, 2, "it has no other name");
     assert.equal(stats[0].ino, stats[1].ino);
+  }
+});
+
+test("what two devices have sent is replaced by neither, and what one of them has sent still is by that one", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const other = new Device(base, "other");
+  const [laptop, phone] = [near, other].map((device) => ({ device, folder: join(source, device.name) }));
+  /** What a device has now, by name, sent to a receiver of its own. */
+  const send = async ({ device, folder }, files, ...args) => {
+    mkdirSync(folder, { recursive: true });
+    for (const [name, version] of Object.entries(files)) {
+      writeFileSync(join(folder, name), version);
+      utimesSync(join(folder, name), 1_600_000_000 + version.length, 1_600_000_000 + version.length);
+    }
+    const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "update"] });
+    const sending = sender(t, device, Object.keys(files).map((name) => join(folder, name)), receiving.target, { args });
+    await ends(sending, receiving);
+  };
+  const there = () => Object.fromEntries(readdirSync(inbox).sort().map((name) => [name, text(inbox, name)]));
+  for (const args of [[], ["--verify"]]) {
+    rmSync(inbox, { recursive: true });
+    mkdirSync(inbox);
+    // The receiver's own has the name, so what comes gets a number.
+    writeFileSync(join(inbox, "own.txt"), "own");
+    await send(laptop, { "alone.txt": "v1", "both.txt": "v1", "own.txt": "v1" }, ...args);
+    await send(phone, { "both.txt": "v1", "own.txt": "v1" }, ...args);
+    const before = there();
+    assert.deepEqual(before, { "alone.txt": "v1", "both.txt": "v1", "own (1).txt": "v1", "own.txt": "own" });
+    await send(laptop, { "alone.txt": "laptop", "both.txt": "laptop", "own.txt": "laptop" }, ...args);
+    const beside = { "both (1).txt": "laptop", "own (2).txt": "laptop" };
+    assert.deepEqual(there(), { ...before, "alone.txt": "laptop", ...beside }, `${args}: both stay`);
+    await send(phone, { "both.txt": "of the phone", "own.txt": "of the phone" }, ...args);
+    const further = { "both (2).txt": "of the phone", "own (3).txt": "of the phone" };
+    assert.deepEqual(there(), { ...before, "alone.txt": "laptop", ...beside, ...further }, `${args}: and for the other one`);
+    // Unchanged, and then a newer version: each has what it alone has sent.
+    await send(laptop, { "alone.txt": "laptop", "both.txt": "laptop", "own.txt": "laptop" }, ...args);
+    await send(laptop, { "alone.txt": "the latest", "both.txt": "the latest", "own.txt": "the latest" }, ...args);
+    const latest = { "alone.txt": "the latest", "both (1).txt": "the latest", "own (2).txt": "the latest" };
+    assert.deepEqual(there(), { ...before, ...latest, ...further }, `${args}: updated in place`);
   }
 });

@@ -19,7 +19,9 @@ pub mod series;
 mod shares;
 pub(crate) mod targets;
 
+use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -252,6 +254,22 @@ impl Store {
                 .optional()
         })?;
         Ok(what.and_then(|what| Brought::decode(&what)))
+    }
+
+    /// Whether another device has brought something into that folder, below it, or the folder
+    /// itself.
+    pub(crate) fn have_others_brought(&self, id: DeviceId, folder: &Path) -> Result<bool, Fault> {
+        self.with(|connection| {
+            let mut others = connection.prepare_cached("SELECT path FROM brought WHERE device != ?1")?;
+            let mut paths = others.query([id.0])?;
+            while let Some(row) = paths.next()? {
+                let path = Path::new(OsStr::from_bytes(row.get_ref(0)?.as_bytes()?));
+                if path.starts_with(folder) || folder.starts_with(path) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
     }
 
     fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
@@ -493,6 +511,20 @@ mod tests {
         }
         store.came_from(B, "10.0.0.7".parse().unwrap()).unwrap();
         assert!(store.by_id(B).unwrap().is_none(), "who is not known is not noted");
+    }
+
+    #[test]
+    fn what_others_have_brought_is_known_for_a_folder_what_is_in_it_and_what_it_is_in() {
+        let (_folder, store) = store();
+        for (device, path) in [(A, "/x/data"), (B, "/y")] {
+            store.pin(device, "a device", "").unwrap();
+            let paired = (device, store.pairing(device).unwrap());
+            store.note_brought(paired, &[(path.into(), Brought::of_number(7))]).unwrap();
+        }
+        let by_others = |folder: &&str| store.have_others_brought(B, Path::new(folder)).unwrap();
+        let folders = ["/", "/x", "/x/data", "/x/data/below", "/x/da", "/y/below", "/z"];
+        let of_a = ["/", "/x", "/x/data", "/x/data/below"];
+        assert_eq!(folders.iter().copied().filter(by_others).collect::<Vec<_>>(), of_a);
     }
 
     #[test]

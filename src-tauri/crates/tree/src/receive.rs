@@ -65,7 +65,7 @@ pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
 pub use landings::log::{AddLanded, Recall, Recalled, SealKey, Whose};
-pub use options::{Announce, Answers, Asked, AttemptKey, BroughtBefore, DestinationOptions};
+pub use options::{Announce, Answers, Asked, AttemptKey, BroughtBefore, DestinationOptions, OthersBrought};
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
 pub use received_before::Brought;
@@ -205,7 +205,13 @@ impl Incoming {
             on_conflict: options.on_conflict,
             doubts_files: proof.is_some() || staging.kept.is_suspect(),
             attributes,
-            top: TopNames::new(Arc::clone(&root), options.on_conflict, options.brought_before, options.announce, log),
+            top: TopNames::new(
+                Arc::clone(&root),
+                options.on_conflict,
+                (options.brought_before, options.others_brought),
+                options.announce,
+                log,
+            ),
         };
         Ok(Arc::new(Self {
             sender: Sender { offered: options.offered, asked: options.asked, answers: options.answers, lists },

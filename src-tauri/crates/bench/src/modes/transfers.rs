@@ -46,6 +46,7 @@ pub(crate) fn run(
         keep_acls: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
+        others_brought: Box::new(|| false),
         announce: None,
         whose: None,
         recall: None,

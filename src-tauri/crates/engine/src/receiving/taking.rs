@@ -424,6 +424,7 @@ impl Taking {
             keep_acls: self.options.kept.acls,
             widen_modes: self.options.widen_modes,
             brought_before: Box::new(brought_before),
+            others_brought: Box::new(|| true),
             announce: Some(Box::new(announce)),
             whose: Some(self.pairing.whose(from)),
             recall: None,
@@ -448,7 +449,13 @@ impl Taking {
             let _ = std::path::absolute(&options.destination).map(|folder| shared.store.note_begun(&folder));
             // The thread is confined by then.
             let outside = move |add| outside.run(add).unwrap_or(false);
+            // Begun first: what another one brings from now on is known by that.
+            let reception = shared.receptions.begin(from);
+            let folder_now = std::fs::canonicalize(&options.destination);
+            let have_brought = folder_now.map(|now| shared.store.have_others_brought(from, &now).unwrap_or(true));
+            let have_brought = have_brought.unwrap_or(false);
             let options = DestinationOptions {
+                others_brought: Box::new(move || have_brought || !reception.is_alone()),
                 own: own_folders::make(&shared.paths)?,
                 homes: Homes::known(),
                 recall: landed::recall(&shared.store, &options.destination, outside).map(Arc::new),

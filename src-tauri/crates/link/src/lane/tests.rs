@@ -292,6 +292,7 @@ async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
         keep_acls: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
+        others_brought: Box::new(|| false),
         announce: None,
         whose: None,
         recall: None,

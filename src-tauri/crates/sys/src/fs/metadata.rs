@@ -138,6 +138,11 @@ pub(crate) fn only_mtime(mtime: Timestamp) -> io::Result<Timestamps> {
     Ok(Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: timespec(mtime)? })
 }
 
+/// Times for utimensat(2) that set the access time alone.
+pub(crate) fn only_atime(atime: Timestamp) -> io::Result<Timestamps> {
+    Ok(Timestamps { last_access: timespec(atime)?, last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT } })
+}
+
 /// Times for utimensat(2) that set both.
 pub(crate) fn both_times(atime: Timestamp, mtime: Timestamp) -> io::Result<Timestamps> {
     Ok(Timestamps { last_access: timespec(atime)?, last_modification: timespec(mtime)? })

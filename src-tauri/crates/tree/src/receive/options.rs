@@ -21,6 +21,9 @@ use crate::filesystem::own_names::STAGING_ID_DIGITS;
 /// What the same device brought under a top-level name before, if it brought anything.
 pub type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sync>;
 
+/// Whether another device has brought something to the destination, or may be doing so now.
+pub type OthersBrought = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// Told which folders are about to get their top-level names, before the first one does: a receiver
 /// that is killed then still knows whose they are.
 pub type Announce = Box<dyn Fn(Vec<(Vec<u8>, Brought)>) + Send + Sync>;
@@ -57,6 +60,8 @@ pub struct DestinationOptions {
     pub widen_modes: bool,
     /// For [`OnConflict::RenameTop`].
     pub brought_before: BroughtBefore,
+    /// Where it has, nobody may replace what both have brought.
+    pub others_brought: OthersBrought,
     /// None where nothing is remembered.
     pub announce: Option<Announce>,
     /// Whose files land; none where nothing is remembered.

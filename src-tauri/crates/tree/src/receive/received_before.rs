@@ -212,6 +212,11 @@ pub struct Brought {
     files: Vec<(u64, i64)>,
 }
 
+/// Whether somebody has written into a file since this machine gave it its times.
+pub(in crate::receive) fn is_changed(there: &Metadata) -> bool {
+    there.ctime == there.mtime
+}
+
 pub(in crate::receive) fn nanos(time: Timestamp) -> i64 {
     time.secs.saturating_mul(1_000_000_000).saturating_add(time.nanos.into())
 }
@@ -292,7 +297,7 @@ impl Brought {
         born: impl FnOnce() -> Option<Timestamp>,
     ) -> bool {
         let changed = nanos(there.ctime);
-        if there.ctime == there.mtime {
+        if is_changed(there) {
             return false;
         }
         if self.files.binary_search(&(there.ino, changed)).is_ok() {

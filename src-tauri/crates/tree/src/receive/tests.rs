@@ -313,6 +313,7 @@ impl Site {
             keep_acls: false,
             widen_modes: false,
             brought_before: Box::new(move |top| brought.lock().get(top).cloned()),
+            others_brought: Box::new(|| false),
             announce: Some(Box::new(move |all| announced.lock().extend(all))),
             whose: None,
             recall: None,

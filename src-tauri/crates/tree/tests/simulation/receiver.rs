@@ -60,6 +60,7 @@ pub(crate) fn options(disk: &crate::disk::Simulated, transfer: [u8; 16], prove: 
         keep_acls: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
+        others_brought: Box::new(|| false),
         announce: None,
         whose: None,
         recall: None,

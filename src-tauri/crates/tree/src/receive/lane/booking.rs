@@ -56,6 +56,9 @@ impl Worker<'_> {
             Landed::There | Landed::Unchanged | Landed::Kept | Landed::Own => entry.name.as_bytes(),
         };
         self.count_landed(folder, landed);
+        if matches!(landed, Landed::Unchanged | Landed::Beside(_)) {
+            self.incoming.policy.top.share(folder, entry.name.as_bytes(), name);
+        }
         if folder.landing == Landing::Root {
             self.incoming.policy.top.note_arrived(name, *landed == Landed::There);
             if let Landed::As(number) = landed {
@@ -77,6 +80,9 @@ impl Worker<'_> {
     pub(in crate::receive) fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
         self.incoming.results.tally.link();
         self.count_landed(folder, landed);
+        if matches!(landed, Landed::Unchanged | Landed::Beside(_)) {
+            self.incoming.policy.top.share(folder, name, name);
+        }
         if folder.landing == Landing::Root {
             self.incoming.policy.top.note_arrived(name, *landed == Landed::There);
         }

@@ -5,7 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use ringway_model::OnConflict;
@@ -20,15 +22,23 @@ use crate::receive::landings::{AllLandings, Landings};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
 use crate::receive::numbered::{Found, find_version, first_free_number, is_free};
-use crate::receive::options::{Announce, BroughtBefore};
-use crate::receive::received_before::{self, Brought, DESTINATION, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity};
+use crate::receive::options::{Announce, BroughtBefore, OthersBrought};
+use crate::receive::received_before::{
+    self, Brought, DESTINATION, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity, is_changed,
+};
 use crate::receive::root::Root;
+
+/// The slowest clock by which a kernel tells times of files: a hundred ticks a second.
+const CLOCK_STEP: Duration = Duration::from_millis(10);
 
 /// Top-level names: what this transfer gives them to, and whose they were before.
 pub(in crate::receive) struct TopNames {
     root: Arc<Root>,
     on_conflict: OnConflict,
     brought_before: BroughtBefore,
+    others_brought: OthersBrought,
+    /// A change time stayed as it was.
+    has_no_clock: AtomicBool,
     /// None where nothing is remembered.
     announce_by: Option<Announce>,
     /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
@@ -57,7 +67,7 @@ impl TopNames {
     pub(in crate::receive) fn new(
         root: Arc<Root>,
         on_conflict: OnConflict,
-        brought_before: BroughtBefore,
+        (brought_before, others_brought): (BroughtBefore, OthersBrought),
         announce_by: Option<Announce>,
         log: Option<LandingLog>,
     ) -> Self {
@@ -65,6 +75,8 @@ impl TopNames {
             root,
             on_conflict,
             brought_before,
+            others_brought,
+            has_no_clock: AtomicBool::new(false),
             announce_by,
             deciding: Mutex::default(),
             arrived: Mutex::default(),
@@ -402,6 +414,34 @@ impl TopNames {
         self.with_landings(folder, name, |landings| landings.went(was));
         if self.is_linked(was) {
             self.with_linked(was, |_| {});
+        }
+    }
+
+    /// What the device calls `name` is there already, as `at`, and stays. Another device may have
+    /// brought it. From now on it is due to both, and neither may replace it: it gets another
+    /// change time, by which nobody's record knows it.
+    pub(in crate::receive) fn share(&self, folder: &Folder, name: &[u8], at: &[u8]) {
+        if folder.is_staged() || !(self.others_brought)() {
+            return;
+        }
+        for is_last in [false, true] {
+            let Ok(there) = folder.dir.metadata(at) else { return };
+            let is_numbered = folder.landing == Landing::Root && at != name;
+            let is_ours = || match is_numbered {
+                true => self
+                    .known_number(folder, name)
+                    .is_some_and(|(brought, number)| number == at && self.is_received(&brought, folder, at, &there)),
+                false => self.is_ours(folder, at, &there),
+            };
+            // What cannot be changed has another owner than what is received.
+            if is_changed(&there) || is_ours() || folder.dir.renew_change_time(at, &there).unwrap_or(true) {
+                return;
+            }
+            match is_last {
+                false if !self.has_no_clock.load(Ordering::Relaxed) => std::thread::sleep(CLOCK_STEP),
+                // Its filesystem keeps no such time.
+                _ => return self.has_no_clock.store(true, Ordering::Relaxed),
+            }
         }
     }
 
