@@ -96,7 +96,8 @@ test("a get of what is paused there waits for that, and begins when it is resume
   const { id } = await transferOf(far);
   await asked(far, ["pause", id]);
   await eventually("the pause", () => first.events.some(({ stage }) => stage === "paused"));
-  first.kill("SIGINT");
+  // Nobody hears of that, as of a cancel.
+  first.kill("SIGKILL");
   await first.exit();
   const second = getter(t, near, words, { args: ["--retry", "60s"] });
   await eventually("the pause", () => second.events.some(({ stage, interruption }) => stage === "paused" && interruption?.by === "there"));
@@ -276,16 +277,17 @@ for (const [what, end] of [
   });
 }
 
-test("a get that is stopped while it is paused is in both histories", async (t) => {
+test("a get that is cancelled while it is paused there has ended there, too, and both histories tell who it was", async (t) => {
   const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
-  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "2s", ...SLOW] });
+  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "1h", ...SLOW] });
   await moving(getting);
   const { id } = await transferOf(far);
   await asked(far, ["pause", id]);
   await eventually("the pause", () => getting.events.some(({ stage }) => stage === "paused"));
   getting.kill("SIGINT");
   await getting.exit();
-  assert.equal((await latest(near)).error.code, "cancelled");
   await eventually("the end there", () => finished(serving));
-  assert.ok((await latest(far, ["--sent"]))?.error, "there as well");
+  const [here, there] = [await latest(near), await latest(far, ["--sent"])].map(({ error }) => [error?.code, error?.by, error?.kept]);
+  assert.deepEqual([here, there], [["cancelled", "here", true], ["cancelled", "there", true]]);
+  assert.equal(await transferOf(far), undefined);
 });

@@ -17,7 +17,9 @@ use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::limits::{FAILURES_LISTED_MAX, NOTED_EVERY, NOTED_FIRST_AFTER, STALLED_AFTER};
+use crate::limits::{
+    FAILURES_LISTED_MAX, GOODBYE_TIME_MAX, LOST_GOODBYE_TIME_MAX, NOTED_EVERY, NOTED_FIRST_AFTER, STALLED_AFTER,
+};
 use crate::store::history::{Ended, Record};
 use crate::store::series::Series;
 use crate::transfers::rate::{Amounts, Rate};
@@ -50,10 +52,14 @@ struct Shared {
     got: AtomicBool,
 }
 
-/// Why a person's word here stops it.
+/// Why a person's word stops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Cancelled(OnCancel),
+    /// A person at the other end has cancelled it, while it waited here.
+    CancelledThere {
+        kept: bool,
+    },
     /// The person forgot the other device.
     Forgotten,
     /// What it gets is not shared with it any more.
@@ -199,6 +205,15 @@ impl Figures {
     /// Whether bytes were to move.
     pub(crate) fn has_begun(&self) -> bool {
         self.watch.has_begun()
+    }
+
+    /// How long the other end is tried that is to hear of a cancel; none if it waits for nothing.
+    fn goodbye_time(&self) -> Option<Duration> {
+        match self.interrupted.as_ref().map(|interrupted| interrupted.why) {
+            Some(Outage::Paused { by: Side::There }) => Some(GOODBYE_TIME_MAX),
+            Some(Outage::Paused { .. } | Outage::Full(_)) if self.has_begun() => Some(GOODBYE_TIME_MAX),
+            _ => self.has_begun().then_some(LOST_GOODBYE_TIME_MAX),
+        }
     }
 
     /// The connection was lost, or it is paused; `next_try` is none while it is tried, and where
@@ -636,6 +651,18 @@ impl Transfer {
         self.stop(Stop::NotShared);
     }
 
+    /// Stops it because a person at the other end has cancelled it while it waited here.
+    pub(crate) fn stop_as_cancelled_there(&self, kept: bool) {
+        self.stop(Stop::CancelledThere { kept });
+    }
+
+    /// How long the other end is tried, which waits for more of it and is to hear that a person here
+    /// has cancelled it. None where that is not so.
+    pub(crate) fn goodbye_time(&self) -> Option<Duration> {
+        let is_cancelled = matches!(*self.shared.stop.borrow(), Some(Stop::Cancelled(_)));
+        self.figures().goodbye_time().filter(|_| is_cancelled)
+    }
+
     /// The first reason counts.
     fn stop(&self, why: Stop) {
         self.shared.stop.send_if_modified(|stop| stop.replace(stop.unwrap_or(why)).is_none());
@@ -672,8 +699,8 @@ impl Transfer {
         }
     }
 
-    /// Resolves when a person cancels, or forgets the other device, with the fault that its driver
-    /// then ends it by. [`Self::end`] says which of both it was.
+    /// Resolves when a person cancels, here or there, or forgets the other device, with the fault
+    /// that its driver then ends it by. [`Self::end`] says which of both it was.
     pub(crate) async fn cancelled(&self) -> Fault {
         let mut stop = self.shared.stop.subscribe();
         // The sender lives in self, so this cannot fail.
@@ -683,6 +710,7 @@ impl Transfer {
             Some(Stop::Forgotten) if self.is_got() && self.shared.direction == Direction::Sending => {
                 return Fault::NoLongerShared { by: Side::Here };
             }
+            Some(Stop::CancelledThere { kept }) => return Fault::Cancelled { by: Side::There, kept },
             Some(Stop::Cancelled(then)) => then == OnCancel::Keep,
             // What another device has received is that device's: only a receiver that forgets its
             // sender removes.
