@@ -57,7 +57,7 @@ async fn get(
     let paths = PathTaken { tls: lane::plan(request.options.tls)?, io: io.path() };
     transfer.figures().here = Some(paths);
     let retry = request.options.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
-    transfer.figures().goes_on = !retry.is_zero();
+    transfer.figures().goes_on_for(retry);
     let site = Site { shared: Arc::clone(shared), paths, io, confined: confinement().is_ok() };
     let wanted = Request::new(&request, transfer.id(), retry)?;
     transfer.figures().limit_asked = request.options.limit.is_some();

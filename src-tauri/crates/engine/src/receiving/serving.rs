@@ -79,7 +79,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     let retry = Duration::from_secs(asker.get.retry_s.into()).min(RENEWAL_TIME_MAX);
     {
         let mut figures = transfer.figures();
-        figures.goes_on = !retry.is_zero();
+        figures.goes_on_for(retry);
         figures.here = Some(paths(&listening));
     }
     transfer.note_as_it_runs();

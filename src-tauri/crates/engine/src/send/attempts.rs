@@ -103,7 +103,7 @@ async fn try_sending(
         (figures.here, figures.limit) = (Some(paths), request.options.limit);
     }
     let retry = request.options.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
-    transfer.figures().goes_on = !retry.is_zero();
+    transfer.figures().goes_on_for(retry);
     let filter = Filter::new(&request.options.selection)?;
     let mut sending = Sending {
         shared,

@@ -108,8 +108,9 @@ pub(crate) struct Figures {
     /// The limit is that of who asked for it.
     pub(crate) limit_asked: bool,
     pub(crate) packed: Option<PackedBytes>,
-    /// It may be offered again once it has begun, by either end's word.
-    pub(crate) goes_on: bool,
+    /// Whether it may be offered again once it has begun, by either end's word; if not, why it
+    /// cannot be paused.
+    pub(crate) goes_on: Result<(), Invalid>,
     /// Pausing lets its threads rest where they are: a copy inside this machine.
     pub(crate) in_place: bool,
     interrupted: Option<Interrupted>,
@@ -261,16 +262,23 @@ impl Figures {
         }
     }
 
+    /// It may be offered again if the end that dials tries again for that time.
+    pub(crate) fn goes_on_for(&mut self, retry: Duration) {
+        self.goes_on = if retry.is_zero() { Err(Invalid::PauseNoRetry) } else { Ok(()) };
+    }
+
     /// Whether a person may pause it: bytes move or wait to move, and it will be offered again; a
     /// copy also while it is read back.
-    fn can_pause(&self) -> bool {
-        let can_here = match self.stage() {
-            Stage::Running | Stage::Paused => self.goes_on || self.in_place,
-            Stage::Reconnecting => self.goes_on,
-            Stage::Verifying => self.in_place,
-            _ => false,
-        };
-        can_here && self.has_begun()
+    ///
+    /// # Errors
+    /// Why not.
+    fn may_pause(&self) -> Result<(), Invalid> {
+        match self.stage() {
+            Stage::Running | Stage::Paused | Stage::Verifying if self.in_place && self.has_begun() => Ok(()),
+            Stage::Running | Stage::Paused | Stage::Reconnecting if self.has_begun() => self.goes_on.clone(),
+            Stage::Finishing | Stage::Verifying | Stage::Ended => Err(Invalid::CannotPause),
+            _ => Err(Invalid::PauseNotBegun),
+        }
     }
 
     /// It waits for a place at the receiver.
@@ -476,7 +484,7 @@ impl Transfer {
             limit: None,
             limit_asked: false,
             packed: None,
-            goes_on: false,
+            goes_on: Err(Invalid::PauseNoRetry),
             in_place: false,
             interrupted: None,
             reconnected: 0,
@@ -610,7 +618,7 @@ impl Transfer {
                 gives_up: waits.gives_up.map(until),
             }),
             place: figures.place.filter(|_| stage == Stage::Queued),
-            can_pause: figures.can_pause() && !self.is_paused(),
+            can_pause: figures.may_pause().is_ok() && !self.is_paused(),
             lanes: figures.lanes,
             here: figures.here,
             there: figures.there,
@@ -676,9 +684,7 @@ impl Transfer {
     /// It is not under way, or nothing is to be tried again of it, so that a pause would be its
     /// end.
     pub fn pause(&self) -> Result<(), Fault> {
-        if !self.figures().can_pause() {
-            return Err(Fault::Invalid(Invalid::CannotPause));
-        }
+        self.figures().may_pause().map_err(Fault::Invalid)?;
         self.shared.paused.send_replace(true);
         Ok(())
     }
@@ -779,8 +785,7 @@ impl Transfer {
     /// Has the history know of it although it goes on: the program ends now, and another attempt
     /// goes on from what is there.
     pub fn note_left(&self) {
-        let kept = self.figures().has_begun();
-        let (report, series) = self.report_so_far(Fault::Cancelled { by: Side::Here, kept });
+        let (report, series) = self.report_so_far(Fault::ProgramEnded);
         self.record(&report, &series);
     }
 

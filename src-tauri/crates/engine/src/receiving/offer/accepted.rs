@@ -12,6 +12,7 @@ use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, OnCanc
 use ringway_tree::receive::{Allowance, AttemptKey, Expected};
 
 use super::acceptance::Acceptance;
+use crate::admission::descriptors::ForReceiving;
 use crate::limits::{PAUSE_TIME_MAX, RENEWAL_TIME_MAX};
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::listening::Listening;
@@ -145,7 +146,13 @@ impl Accepted {
             )
         };
         let (mut open, mut renewed) = remembered.unzip();
-        self.taking.transfer.figures().goes_on = renewed.is_some();
+        let most = ForReceiving::here().renewals as u32;
+        let goes_on = match (self.retry, &renewed) {
+            (Duration::ZERO, _) => Err(Invalid::PauseNoRetry),
+            (_, None) => Err(Invalid::PauseTooMany { max: most }),
+            (_, Some(_)) => Ok(()),
+        };
+        self.taking.transfer.figures().goes_on = goes_on;
         if !is_told {
             self.listening.tell(ReceiverEvent::TransferStarted(self.taking.transfer.clone())).await;
         }
