@@ -230,8 +230,8 @@ impl App {
     }
 
     /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops
-    /// listening. What is paused is not waited for. How many still run: they are left as they are, so that their journals let them go
-    /// on later. Copies have none: they end in good order.
+    /// listening. What is paused is not waited for. How many have not ended: they are left as they
+    /// are, so that their journals let them go on later. Copies have none: they end in good order.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.offers.close();
         self.sending.queue.close();

@@ -312,9 +312,9 @@ pub const LOST_GOODBYE_TIME_MAX: Duration = Duration::from_secs(3);
 /// its connection is lost (`link::retry`).
 pub const SILENT_AFTER: Duration = Duration::from_secs(60);
 
-/// Transfers of one device that a receiver remembers for that: four times as many as run at once, so
-/// that a person can pause a crowd of them. Each that waits takes some 800 KiB and five descriptors.
-/// With few descriptors `descriptors::ForReceiving` allows fewer.
+/// Transfers of one device that a receiver remembers for that: four times as many as run at once,
+/// so that a person can pause a crowd of them. Each that waits takes some 800 KiB and five
+/// descriptors. With few descriptors `descriptors::ForReceiving` allows fewer.
 pub const RENEWALS_PER_DEVICE_MAX: usize = 32;
 
 /// Bytes that their top-level names hold, all those of one device together: eight of the longest

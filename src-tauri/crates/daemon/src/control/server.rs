@@ -20,7 +20,7 @@ const CLIENTS_MAX: usize = 32;
 /// descriptor.
 const CLIENTS_WAITING_MAX: usize = 96;
 
-/// How long they wait, less than a client waits for the first word. Most commands take some
+/// How long they wait: less than a client waits for the first word. Most commands take some
 /// milliseconds.
 const PLACE_TIME_MAX: Duration = Duration::from_secs(5);
 

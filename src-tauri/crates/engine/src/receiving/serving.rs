@@ -324,8 +324,8 @@ impl Serving {
         (outage, error): (Outage, Fault),
         renewed: &mut mpsc::Receiver<Requester>,
     ) -> Result<Requester, Fault> {
-        // A device that has paused, or waits for its disk, is silent until it goes on. One that hears
-        // of a pause here asks again all the same.
+        // A device that has paused, or waits for its disk, is silent until it goes on. One that
+        // hears of a pause here asks again all the same.
         let rests = match outage {
             Outage::Paused { by: Side::There } => Some(PAUSE_TIME_MAX),
             Outage::Full(_) => Some(FULL_TIME_MAX),

@@ -664,8 +664,8 @@ impl Transfer {
         self.stop(Stop::CancelledThere { kept });
     }
 
-    /// How long the other end is tried, which waits for more of it and is to hear that a person here
-    /// has cancelled it. None where that is not so.
+    /// How long the other end is tried, which waits for more of it and is to hear that a person
+    /// here has cancelled it. None where that is not so.
     pub(crate) fn goodbye_time(&self) -> Option<Duration> {
         let is_cancelled = matches!(*self.shared.stop.borrow(), Some(Stop::Cancelled(_)));
         self.figures().goodbye_time().filter(|_| is_cancelled)

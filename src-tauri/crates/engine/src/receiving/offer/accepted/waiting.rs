@@ -31,8 +31,8 @@ impl Accepted {
         (open, renewed): (&Open, &mut mpsc::Receiver<Renewed>),
     ) -> Result<(Opened, Place), Fault> {
         let Lost { error, mut outage, incoming, mut successor, .. } = *lost;
-        // A sender that has paused is silent until it resumes. One that hears of a pause or of a full
-        // disk here offers it again all the same.
+        // A sender that has paused is silent until it resumes. One that hears of a pause or of a
+        // full disk here offers it again all the same.
         let rests = (outage == Outage::Paused { by: Side::There }).then_some(PAUSE_TIME_MAX);
         let mut wait = Wait::new(self.retry, rests);
         let full = |outage| matches!(outage, Outage::Full(_)).then(|| self.found_full());
