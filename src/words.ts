@@ -196,6 +196,12 @@ function invalid(why: Invalid): Sentence {
       return says("fault.unfit.running");
     case "cannot_pause":
       return says("fault.unfit.cannotPause");
+    case "pause_not_begun":
+      return says("fault.unfit.pauseNotBegun");
+    case "pause_no_retry":
+      return says("fault.unfit.pauseNoRetry");
+    case "pause_too_many":
+      return says("fault.unfit.pauseTooMany", { n: why.max });
     case "no_destination":
       return says("fault.unfit.noDestination");
     case "too_many":
@@ -708,6 +714,8 @@ export function offeredFaultWords(fault: Fault, from: string): Sentence {
   switch (fault.code) {
     case "stalled":
       return says("fault.stalledHere", { peer: from, time: duration(fault.seconds * 1000) });
+    case "cancelled":
+      return { ...words, next: fault.kept ? t("fault.offered.kept.next") : "" };
     case "destination_full":
       return { ...words, next: t("fault.offered.full.next") };
     case "not_published":

@@ -954,8 +954,8 @@ by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: neve
 /**  The destination was removed, renamed or unmounted during the transfer. */
 ({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
- *  The program that moved it ended without a word: it was killed, or the device lost power. The
- *  figures are those that were noted last.
+ *  The program that moved it ended before it did: it was stopped or killed, or the device lost
+ *  power. The figures are those that were noted last.
  */
 ({ code: "program_ended" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Nobody here answered an offer in time, or before it was withdrawn. */
@@ -1138,8 +1138,19 @@ folder: PathText } |
 { reason: "transfer_id" } | 
 /**  The same transfer is running already. */
 { reason: "running" } | 
-/**  A pause would end it. */
+/**  It is finishing or has ended, so that nothing of it can be paused. */
 { reason: "cannot_pause" } | 
+/**  It does not run yet, so that nothing of it can be paused. */
+{ reason: "pause_not_begun" } | 
+/**  A pause would end it: it is not retried after an interruption. */
+{ reason: "pause_no_retry" } | 
+/**
+ *  A pause would end it: as many other transfers of its device are unfinished here as are
+ *  remembered.
+ */
+{ reason: "pause_too_many"; 
+/**  How many. */
+max: number } | 
 /**  No destination was chosen for a copy. */
 { reason: "no_destination" } | 
 /**  More paths at once than are accepted. */

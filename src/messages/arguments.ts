@@ -344,6 +344,7 @@ export interface Arguments {
   "fault.unfit.sharedOwnFolder": { folder: string };
   "fault.unfit.sharedHomeFolder": { folder: string };
   "fault.unfit.dropInHome": { folder: string };
+  "fault.unfit.pauseTooMany": { n: number };
   "fault.unfit.pattern": { pattern: string };
   "fault.unfit.patternPath": { pattern: string };
   "fault.destinationFull": { missing: string };

@@ -53,7 +53,7 @@ test("a cancel at the serving device holds although the other one cannot hear it
   await eventually("the loss", () => getting.events.some(({ stage }) => stage === "reconnecting"));
   const { id } = await eventually("the transfer there", () => transferOf(far));
   const said = await far.run(["cancel", id, "--remove"]);
-  assert.match(said.said(), /is asked to remove .* What it gets from a shared folder stays there\./s);
+  assert.match(said.said(), /is cancelled\. What arrived at near stays there\.$/m);
   const repaired = new Running("network", TESTTOOLS, ["proxy", network.target, serving.target], { input: null });
   t.after(() => repaired.kill());
   assert.equal(await getting.exit(), EXIT.failed, getting.said());
@@ -96,7 +96,8 @@ test("a get of what is paused there waits for that, and begins when it is resume
   const { id } = await transferOf(far);
   await asked(far, ["pause", id]);
   await eventually("the pause", () => first.events.some(({ stage }) => stage === "paused"));
-  first.kill("SIGINT");
+  // Nobody hears of that, as of a cancel.
+  first.kill("SIGKILL");
   await first.exit();
   const second = getter(t, near, words, { args: ["--retry", "60s"] });
   await eventually("the pause", () => second.events.some(({ stage, interruption }) => stage === "paused" && interruption?.by === "there"));
@@ -146,7 +147,7 @@ test("a cancel says what it does to a get at both ends, and that it is not sent 
     return transfer?.bytes_done > 0 && transfer;
   });
   const cancelled = await far.run(["cancel", id]);
-  assert.match(cancelled.stdout, /is cancelled\. What arrived is kept at the receiver, which can get the same again to resume\./);
+  assert.match(cancelled.stdout, /is cancelled\. What arrived at near stays there\.$/m);
   assert.equal(await getting.exit(), EXIT.failed, getting.said());
   assert.match(getting.stderr, /Cancelled by far\.\s+What arrived is kept\. Get the same again to resume\./);
   const past = await eventually("the history there", () => latest(far, ["--sent"]));
@@ -264,7 +265,7 @@ for (const [what, end] of [
     await end(far, serving);
     await serving.exit();
     const past = await latest(far, ["--sent"]);
-    assert.deepEqual([past?.error?.code, past?.error?.by, past?.error?.kept], ["cancelled", "here", true], JSON.stringify(past));
+    assert.equal(past?.error?.code, "program_ended", JSON.stringify(past));
     // The next service goes on with it, and the history has how that ended.
     await service(t, far, inboxThere, { port: serving.port });
     assert.equal(await getting.exit(), EXIT.all, getting.said());
@@ -276,16 +277,17 @@ for (const [what, end] of [
   });
 }
 
-test("a get that is stopped while it is paused is in both histories", async (t) => {
+test("a get that is cancelled while it is paused there has ended there, too, and both histories tell who it was", async (t) => {
   const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
-  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "2s", ...SLOW] });
+  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "1h", ...SLOW] });
   await moving(getting);
   const { id } = await transferOf(far);
   await asked(far, ["pause", id]);
   await eventually("the pause", () => getting.events.some(({ stage }) => stage === "paused"));
   getting.kill("SIGINT");
   await getting.exit();
-  assert.equal((await latest(near)).error.code, "cancelled");
   await eventually("the end there", () => finished(serving));
-  assert.ok((await latest(far, ["--sent"]))?.error, "there as well");
+  const [here, there] = [await latest(near), await latest(far, ["--sent"])].map(({ error }) => [error?.code, error?.by, error?.kept]);
+  assert.deepEqual([here, there], [["cancelled", "here", true], ["cancelled", "there", true]]);
+  assert.equal(await transferOf(far), undefined);
 });

@@ -142,7 +142,7 @@ test("what was sent by a list is sent again with a list, any number of times", a
   assert.match((await near.run(["inbox", "show", String(number)])).stdout, new RegExp(`^Again: +ringway send --again ${number} --files-from LIST$`, "m"));
 });
 
-for (const [signal, code] of [["SIGTERM", "cancelled"], ["SIGHUP", "cancelled"], ["SIGINT", "cancelled"], ["SIGKILL", "program_ended"]]) {
+for (const [signal, code] of [["SIGTERM", "program_ended"], ["SIGHUP", "program_ended"], ["SIGINT", "cancelled"], ["SIGKILL", "program_ended"]]) {
   test(`what ${signal} ended is in the history of both ends, and --again repeats it`, async (t) => {
     const { near, far, source, inbox, shared, serving } = await sharing(t);
     await asked(far, ["devices", "rule", "near", "--accept"]);

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
 import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, asked, eventually, isRoot, oddTree, same, sameInside, sender, strangers } from "./harness.mjs";
+import { sharing } from "./sharing.mjs";
 
 /**
  * The memory limit of a service that runs all the time; for a debug build, of which the program is
@@ -417,6 +418,101 @@ test("a transfer is paused and resumed by commands at the receiver, and its send
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   await eventually("its end", async () => !(await asked(far, ["status"])).some(({ event }) => event === "transfer"));
   sameInside(source, inbox);
+});
+
+/** Sends `names` to a service that accepts them, at a rate that leaves time to check. */
+async function slowly(t, names, { retry = "1h", ...how } = {}) {
+  const all = await sharing(t, { share: false, ...how });
+  await asked(all.far, ["devices", "rule", "near", "--accept"]);
+  const send = (name) => {
+    writeFileSync(join(all.source, name), Buffer.alloc(3_000_000, name));
+    return sender(t, all.near, join(all.source, name), all.serving.target, { code: null, args: ["--retry", retry, "--limit", "100K", "--compress", "off"] });
+  };
+  return { ...all, send, sending: names.map(send) };
+}
+
+const moves = (sending) => sending.event(({ event, bytes_done: done }) => event === "progress" && done > 0);
+
+const underWay = async (device) => (await asked(device, ["status"])).filter(({ event }) => event === "transfer");
+
+/** What the history of `device` says of what has that name. */
+const ended = (device, name) => eventually("its end there", async () => (await asked(device, ["inbox", "--all"])).find(({ title }) => title?.path === name));
+
+test("a sender that is cancelled while it is paused there is heard although all its places there are taken", async (t) => {
+  const { far, send, sending } = await slowly(t, ["first"]);
+  await moves(sending[0]);
+  const [{ id }] = await underWay(far);
+  await asked(far, ["pause", id]);
+  await sending[0].event(({ stage }) => stage === "paused");
+  for (const other of Array.from({ length: 8 }, (_, number) => send(`other ${number}`))) await moves(other);
+  sending[0].kill("SIGINT");
+  assert.equal(await sending[0].exit(), EXIT.failed, sending[0].said());
+  const { error, next } = await ended(far, "first");
+  assert.deepEqual([error.code, error.by, error.kept], ["cancelled", "there", true]);
+  assert.match(next, /^What arrived is kept here\. Have the same sent again to resume, or remove it/);
+});
+
+test("a pause at the receiver ends with a sender that has gone for longer than it said", async (t) => {
+  const { far, sending } = await slowly(t, ["file"], { retry: "2s" });
+  await moves(sending[0]);
+  const [{ id }] = await underWay(far);
+  await asked(far, ["pause", id]);
+  await sending[0].event(({ stage }) => stage === "paused");
+  sending[0].kill("SIGKILL");
+  const { error, next } = await ended(far, "file");
+  assert.equal(error.code, "connection_lost", JSON.stringify(error));
+  assert.match(next, /Have the same sent again to complete it\.$/);
+  assert.deepEqual(await underWay(far), []);
+});
+
+test("a transfer that was cancelled where it is paused is told as one that was cancelled while it ran", async (t) => {
+  for (const pauses of [false, true]) {
+    const { far, sending } = await slowly(t, ["file"]);
+    await moves(sending[0]);
+    const [{ id }] = await underWay(far);
+    if (pauses) {
+      await asked(far, ["pause", id]);
+      await sending[0].event(({ stage }) => stage === "paused");
+    }
+    const cancelled = await far.run(["cancel", id]);
+    assert.match(cancelled.stdout, /is cancelled\. What arrived is kept here\. Have the same sent again to resume/);
+    assert.equal(await sending[0].exit(), EXIT.failed, sending[0].said());
+    const { error } = sending[0].events.find(({ event }) => event === "finished");
+    assert.deepEqual([error.code, error.by, error.kept], ["cancelled", "there", true], sending[0].said());
+  }
+});
+
+test("a service that is stopped with a paused transfer does not wait for it, and the next one goes on with it", async (t) => {
+  // Longer than any test may take.
+  const { far, inboxThere, serving, sending } = await slowly(t, ["file"], { args: ["--grace", "24h"] });
+  await moves(sending[0]);
+  const [{ id }] = await underWay(far);
+  await asked(far, ["pause", id]);
+  await sending[0].event(({ stage }) => stage === "paused");
+  await asked(far, ["stop"]);
+  assert.equal(await serving.exit(), EXIT.all, serving.said());
+  assert.deepEqual(serving.events.at(-1), { event: "stopping", left: 1 });
+  const { error } = await ended(far, "file");
+  assert.equal(error.code, "program_ended");
+  const before = sending[0].events.length;
+  await service(t, far, inboxThere, { port: serving.port });
+  await eventually("more of it", () => sending[0].events.slice(before).some(({ stage }) => stage === "running"));
+});
+
+test("as many transfers of one device as a person likes are paused at once, and one that waits for its turn says so", async (t) => {
+  const names = Array.from({ length: 12 }, (_, number) => `file ${number}`);
+  const { far, sending } = await slowly(t, names);
+  const waits = await eventually("a transfer that waits", async () => (await underWay(far)).find(({ stage }) => stage === "queued"));
+  const refused = await far.run(["pause", waits.id]);
+  assert.equal(refused.status, EXIT.usage, refused.said());
+  assert.match(refused.said(), /does not run yet, so it cannot be paused\.\s+Pause it once it runs, or cancel it\./);
+  await eventually("the pause of all", async () => {
+    const running = (await underWay(far)).filter(({ stage }) => stage !== "paused");
+    await Promise.all(running.map(({ id }) => far.run(["pause", id])));
+    return running.length === 0;
+  });
+  assert.equal((await underWay(far)).length, names.length);
+  for (const one of sending) await one.event(({ stage, interruption }) => stage === "paused" && interruption.by === "there");
 });
 
 test("an offer whose receiver is killed before anybody answered is made again to the one that comes after it", async (t) => {

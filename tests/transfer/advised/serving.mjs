@@ -174,6 +174,7 @@ export default [
       "advised::resume(&short)",
       "`ringway status` lists what there is, with ids.",
       "What arrived is kept at the receiver. Send the same again to resume, or remove it there with `ringway inbox discard ID`.",
+      "What arrived is kept here. Have the same sent again to resume, or remove it with `ringway inbox discard ID`.",
     ],
     async run(t, follower) {
       const all = await served(t);
@@ -205,10 +206,12 @@ export default [
       // Whole files have arrived, which are what is kept.
       await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 3_500_000);
       const [cancel] = follower.reads(await says(far, ["status"]), this.keys[1]);
-      await follower.runs(far, cancel, { fill: { ID: id } });
+      const cancelled = await follower.runs(far, cancel, { fill: { ID: id } });
+      const [discardHere] = follower.reads(cancelled.stdout, this.keys[7]);
       assert.equal(await sending.exit(), EXIT.failed, sending.said());
       assert.ok(!existsSync(join(inbox, "large")));
       const [discard] = follower.reads(sending.said(), this.keys[6]);
+      assert.deepEqual(discardHere, discard);
       const kept = await eventually("what is kept", async () => idOf(await says(far, ["inbox", "unfinished"])));
       await follower.runs(far, discard, { fill: { ID: kept } });
       assert.equal(idOf(await says(far, ["inbox", "unfinished"])), undefined);

@@ -230,16 +230,17 @@ impl App {
     }
 
     /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops
-    /// listening. How many still run: they are left as they are, so that their journals let them go
-    /// on later. Copies have none: they end in good order.
+    /// listening. What is paused is not waited for. How many have not ended: they are left as they
+    /// are, so that their journals let them go on later. Copies have none: they end in good order.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.offers.close();
         self.sending.queue.close();
         self.receiving.turn_away().await;
         // Nobody will resume it.
         self.cancel_copies(|stage| stage == Stage::Paused);
-        // An error means that the time is over.
-        let _ = tokio::time::timeout(grace, self.transfers.all_ended(|_| true)).await;
+        // What is paused has nothing to finish. An error means that the time is over.
+        let may_end = |transfer: &Transfer| transfer.progress().stage != Stage::Paused;
+        let _ = tokio::time::timeout(grace, self.transfers.all_ended(may_end)).await;
         self.cancel_copies(|_| true);
         let _ = tokio::time::timeout(COPIES_END_MAX, self.transfers.all_ended(is_copy)).await;
         let left = self.transfers.running();

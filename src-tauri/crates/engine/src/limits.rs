@@ -302,8 +302,26 @@ pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// How long a transfer stays paused that a person has paused, before it is given up: as long.
 pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 
-/// Transfers of one device that a receiver remembers for that.
-pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
+/// How long a cancelled transfer tries to reach the other end, which waits for it: that answered
+/// some seconds ago, and takes long only if it is busy.
+pub const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The same where the connection is lost, and a person waits for what may be in vain.
+pub const LOST_GOODBYE_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// How long nothing is heard of the other end of a transfer that is paused here before that is
+/// taken to have gone: it comes every 5 seconds ([`FULL_LOOK_EVERY`]), or every half a minute while
+/// its connection is lost (`link::retry`).
+pub const SILENT_AFTER: Duration = Duration::from_secs(60);
+
+/// Transfers of one device that a receiver remembers for that: four times as many as run at once,
+/// so that a person can pause a crowd of them. Each that waits takes some 800 KiB and five
+/// descriptors. With few descriptors `descriptors::ForReceiving` allows fewer.
+pub const RENEWALS_PER_DEVICE_MAX: usize = 32;
+
+/// Bytes that their top-level names hold, all those of one device together: eight of the longest
+/// lists.
+pub const RENEWALS_NAMES_BYTES_MAX: usize = 48 << 20;
 
 /// Transfers of one device that are over and still remembered: their senders hear that they were
 /// stopped, or get their receipts again. As many as may wait to be received. The oldest are

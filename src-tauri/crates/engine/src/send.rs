@@ -80,6 +80,15 @@ pub(crate) fn goodbye(error: Option<&Fault>) -> Cancel {
     }
 }
 
+/// Has a whole offer, or request, on its way before it is cancelled: the other end has to know
+/// which transfer that is.
+pub(crate) async fn say_whole(session: &mut Session, transfer: &Transfer) {
+    if let Some(time) = transfer.goodbye_time() {
+        // One that does not take it in notices the end of the connection.
+        let _ = timeout(time, session.flush()).await;
+    }
+}
+
 /// What a send is called: its first source, and how many more there are.
 pub(crate) fn title(sources: &[Source]) -> (OsString, u64) {
     let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringway_model::Fault;
 use ringway_wire::ProtocolError;
-use ringway_wire::control::Message;
+use ringway_wire::control::{Cancel, Message};
 use ringway_wire::session::{Event, Machine};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -255,6 +255,29 @@ impl Session {
             Ok::<_, Fault>(())
         };
         timeout(CLOSE_TIME_MAX, closing).await.is_ok_and(|closed| closed.is_ok())
+    }
+
+    /// The same; returns why the peer has cancelled, if it has: it may have said so before it had
+    /// this end's answer. Nothing else that it still says has a meaning.
+    pub async fn close_hearing(mut self) -> Option<Cancel> {
+        let mut heard = None;
+        while let Some(event) = self.machine.poll_event() {
+            if let Event::Cancelled(cancel) = event {
+                heard = Some(cancel);
+            }
+        }
+        let closing = async {
+            self.flush().await?;
+            self.stream.shutdown().await.map_err(Fault::lost)?;
+            while let Some(message) = self.messages.next(&mut self.stream).await? {
+                if let Message::Cancel(cancel) = message {
+                    heard.get_or_insert(cancel);
+                }
+            }
+            Ok::<_, Fault>(())
+        };
+        let _ = timeout(CLOSE_TIME_MAX, closing).await;
+        heard
     }
 }
 

@@ -630,8 +630,8 @@ pub enum Fault {
     },
     /// The destination was removed, renamed or unmounted during the transfer.
     DestinationGone,
-    /// The program that moved it ended without a word: it was killed, or the device lost power. The
-    /// figures are those that were noted last.
+    /// The program that moved it ended before it did: it was stopped or killed, or the device lost
+    /// power. The figures are those that were noted last.
     ProgramEnded,
     /// Nobody here answered an offer in time, or before it was withdrawn.
     Unanswered,
@@ -902,8 +902,18 @@ pub enum Invalid {
     TransferId,
     /// The same transfer is running already.
     Running,
-    /// A pause would end it.
+    /// It is finishing or has ended, so that nothing of it can be paused.
     CannotPause,
+    /// It does not run yet, so that nothing of it can be paused.
+    PauseNotBegun,
+    /// A pause would end it: it is not retried after an interruption.
+    PauseNoRetry,
+    /// A pause would end it: as many other transfers of its device are unfinished here as are
+    /// remembered.
+    PauseTooMany {
+        /// How many.
+        max: u32,
+    },
     /// No destination was chosen for a copy.
     NoDestination,
     /// More paths at once than are accepted.

@@ -16,6 +16,14 @@ use crate::app::App;
 /// Clients at a time: a window, a few terminals, and room for scripts.
 const CLIENTS_MAX: usize = 32;
 
+/// Clients that wait for a place: short commands of a script that all begin at once. Each holds a
+/// descriptor.
+const CLIENTS_WAITING_MAX: usize = 96;
+
+/// How long they wait: less than a client waits for the first word. Most commands take some
+/// milliseconds.
+const PLACE_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// A pause after accept(2) fails for want of descriptors or memory, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -66,6 +74,7 @@ impl Drop for Server {
 
 async fn accept(listener: UnixListener, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+    let waiting = Arc::new(Semaphore::new(CLIENTS_WAITING_MAX));
     // They go with this task.
     let mut guests = JoinSet::new();
     loop {
@@ -82,19 +91,21 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>) {
         if !is_ours(&stream) {
             continue;
         }
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => {
-                let shared = Arc::clone(&shared);
-                let number = shared.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-                shared.present.send_modify(|present| *present += 1);
-                guests.spawn(async move {
-                    guest::serve(&shared, stream, number).await;
-                    shared.left(number);
-                    drop(place);
-                });
-            }
-            Err(_) => turn_away(stream).await,
-        }
+        let Ok(waits) = Arc::clone(&waiting).try_acquire_owned() else {
+            turn_away(stream).await;
+            continue;
+        };
+        let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
+        guests.spawn(async move {
+            let place = tokio::time::timeout(PLACE_TIME_MAX, places.acquire_owned()).await;
+            drop(waits);
+            let Ok(Ok(place)) = place else { return turn_away(stream).await };
+            let number = shared.last_number.fetch_add(1, Ordering::Relaxed) + 1;
+            shared.present.send_modify(|present| *present += 1);
+            guest::serve(&shared, stream, number).await;
+            shared.left(number);
+            drop(place);
+        });
     }
 }
 

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
 
 use super::client::Notice;
 use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
@@ -297,12 +298,24 @@ async fn more_clients_than_there_are_places_are_turned_away() {
     };
     assert!(matches!(refused, ControlError::Busy), "{refused}");
     clients.pop();
-    let comes = async {
-        while Client::connect(&service.place).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    soon("a place", comes).await;
+    soon("a place", Client::connect(&service.place)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_ask_something_all_at_once_wait_for_each_other() {
+    let service = Service::start("asked");
+    let mut asking = JoinSet::new();
+    for _ in 0..100 {
+        let place = Place::at(service.folder.path().join("run"));
+        asking.spawn(async move {
+            let (client, _) = Client::connect(&place).await?;
+            client.look().await.expect("an answer");
+            Ok::<_, ControlError>(())
+        });
+    }
+    for asked in soon("all answers", asking.join_all()).await {
+        asked.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

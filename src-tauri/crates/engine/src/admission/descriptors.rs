@@ -5,8 +5,8 @@ use ringway_model::Fault;
 use ringway_tree::descriptors::{self, LANE, left, limit};
 
 use crate::limits::{
-    ANSWERS_MAX, ASKING_MAX, GETS_MAX, LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX,
-    UNAUTHENTICATED_MAX,
+    ANSWERS_MAX, ASKING_MAX, GETS_MAX, LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES,
+    RENEWALS_PER_DEVICE_MAX, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
 };
 
 /// What one transfer has open at the receiver beside its lanes: the folders that it lands in, its
@@ -55,6 +55,8 @@ pub(crate) struct ForReceiving {
     pub(crate) answers: usize,
     /// What is got from here at once, beside what waits for its device.
     pub(crate) gets: usize,
+    /// Transfers of one device that run, or wait for it.
+    pub(crate) renewals: usize,
     /// Transfers at once.
     pub(crate) transfers: usize,
     /// Lanes of one of them.
@@ -90,6 +92,7 @@ impl ForReceiving {
         };
         let rest = left.saturating_sub(unauthenticated + waiting + unanswered + asking + answers * ANSWER);
         let gets = (rest / GET_WANTS).clamp(1, GETS_MAX);
+        let renewals = (left / 32).clamp(8, RENEWALS_PER_DEVICE_MAX);
         let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
         // Each holds two.
         let attempts = (left / 32).clamp(1, descriptors::ForReceiving::MOST.attempts);
@@ -104,6 +107,7 @@ impl ForReceiving {
             asking,
             answers,
             gets,
+            renewals,
             transfers,
             lanes: lanes as u8,
             each: descriptors::ForReceiving::within(of_lane, attempts),
@@ -135,6 +139,7 @@ mod tests {
             asking: 32,
             answers: 8,
             gets: 16,
+            renewals: 32,
             transfers: 16,
             lanes: 16,
             each: descriptors::ForReceiving { folders: 64, group: 64, attempts: 32, resuming: 128 },

@@ -23,10 +23,10 @@ use super::receive::confinement;
 use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
 use crate::limits::{ANSWER_TIME_MAX, COUNTED_ENTRIES_MIN, COUNTED_TIME_MAX, RETRY_MAX, SCARCE_BYTES, STALL_TIME_MIN};
 use crate::local::own_folders;
-use crate::send::attempts::{Attempt, First, Paired, forgotten, try_all};
-use crate::send::goodbye;
+use crate::send::attempts::{Attempt, First, Paired, forgotten, reached_for, try_all};
 use crate::send::lanes::LaneOpener;
 use crate::send::reach::{Reached, reach, refused};
+use crate::send::{goodbye, say_whole};
 use crate::shared::Shared;
 use crate::transfers::forgetting::stop_when;
 use crate::transfers::options::{AcceptOptions, GetRequest};
@@ -57,7 +57,7 @@ async fn get(
     let paths = PathTaken { tls: lane::plan(request.options.tls)?, io: io.path() };
     transfer.figures().here = Some(paths);
     let retry = request.options.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
-    transfer.figures().goes_on = !retry.is_zero();
+    transfer.figures().goes_on_for(retry);
     let site = Site { shared: Arc::clone(shared), paths, io, confined: confinement().is_ok() };
     let wanted = Request::new(&request, transfer.id(), retry)?;
     transfer.figures().limit_asked = request.options.limit.is_some();
@@ -74,7 +74,6 @@ async fn get(
         earlier: Earlier::default(),
         full: None,
         moved: 0,
-        leaves: false,
     };
     try_all(transfer, retry, &mut getting).await
 }
@@ -99,8 +98,6 @@ struct Getting<'a> {
     full: Option<Option<FreeSpace>>,
     /// Bytes that the last session has brought.
     moved: u64,
-    /// It was cancelled while it was paused.
-    leaves: bool,
 }
 
 impl Attempt for Getting<'_> {
@@ -108,12 +105,10 @@ impl Attempt for Getting<'_> {
         std::mem::take(&mut self.moved)
     }
 
-    fn leave(&mut self) {
-        self.leaves = true;
-    }
-
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
-        if let (Some(before), Some(taking)) = (self.full, &self.taking) {
+        // Space is of no use to what is cancelled.
+        let full = self.full.filter(|_| self.transfer.goodbye_time().is_none());
+        if let (Some(before), Some(taking)) = (full, &self.taking) {
             if !taking.has_space(before).await {
                 return Err(Fault::DestinationFull { shortage: Some(taking.shortage()) });
             }
@@ -136,14 +131,8 @@ impl Getting<'_> {
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
         let destination = First::destination(self.first.as_ref(), &shared, &self.request.target)?;
-        let reached = tokio::select! {
-            reached = reach(&shared, &destination, self.request.options.code.take(), patience) => reached.inspect_err(|error| {
-                if matches!(error, Fault::Declined(DeclineReason::Busy)) {
-                    transfer.figures().turn_away();
-                }
-            })?,
-            stopped = transfer.cancelled(), if !self.leaves => return Err(stopped),
-        };
+        let code = self.request.options.code.take();
+        let reached = reached_for(transfer, reach(&shared, &destination, code, patience)).await?;
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
             let pairing = shared.store.pairing(reached.device.id)?;
@@ -161,6 +150,7 @@ impl Getting<'_> {
         let (offer, names) = match offered {
             Ok(offered) => offered,
             Err(error) => {
+                say_whole(&mut session, transfer).await;
                 session.machine.cancel(goodbye(Some(&error)));
                 let has_heard = session.close_heard().await;
                 return match error {

@@ -25,6 +25,7 @@ use tokio::time::sleep;
 use super::event::{Answer, IncomingOffer, ReceiverEvent, keep_unanswered};
 use super::listening::Listening;
 use super::listing::{Listing, UntilAnswered, is_offered};
+use super::parting;
 use super::queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use super::renewals::{Met, Renewed};
 use super::taking::NotTaken;
@@ -33,10 +34,12 @@ use crate::admission::Origin;
 use crate::admission::boot_ms;
 use crate::devices::rules::{Decision, Offered, is_usable};
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
+use crate::send::goodbye;
 use crate::shared::{DropPlace, is_home};
 use crate::store::look_alike;
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::Transfer;
+use crate::wire_convert::decode_cancel;
 use acceptance::{Acceptance, TakenBack};
 use accepted::Accepted;
 
@@ -56,7 +59,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     listening.listeners.renewals.only_by(visitor.device.id, &visitor.device.rule);
     let meet = |visitor: &Visitor| listening.listeners.renewals.meet(visitor.device.id, &visitor.offer, attempt);
     let mut met = meet(&visitor);
-    if let Met::Renewed(_) = met {
+    if let Met::Renewed(_, transfer) = &met {
         let entered = listening.queue.enter(claim(&visitor, true));
         visitor.arrival = None;
         let place = match entered {
@@ -64,7 +67,10 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
             Entered::Later(waiting) => {
                 match wait(&listening, &mut visitor, waiting, (Acceptance::Person, None)).await {
                     Ok(place) => place,
-                    Err(_) => return visitor.into_session().close().await,
+                    Err(ended) => {
+                        parting::end_if_cancelled(transfer, &ended);
+                        return visitor.into_session().close().await;
+                    }
                 }
             }
             Entered::Full => return decline(visitor.into_session(), listening.queue.why_none()).await,
@@ -77,7 +83,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
         }
         listening.listeners.renewals.only_by(visitor.device.id, &visitor.device.rule);
         met = meet(&visitor);
-        if let Met::Renewed(to) = met {
+        if let Met::Renewed(to, _) = met {
             return match to.try_send(Renewed { visitor, place }) {
                 Ok(()) => {}
                 // It is just ending, or just being renewed: a moment later it is clear which.
@@ -88,9 +94,14 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
         }
     }
     match met {
-        Met::Renewed(_) | Met::New => ask(listening, visitor, (attempt, None), under_way).await,
+        Met::Renewed(..) | Met::New => ask(listening, visitor, (attempt, None), under_way).await,
         Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), under_way).await,
-        Met::Stopped => decline(visitor.into_session(), DeclineReason::ByChoice).await,
+        Met::Stopped { kept } => {
+            // As if it had run: nobody has declined it.
+            let mut session = visitor.into_session();
+            session.machine.cancel(goodbye(Some(&Fault::Cancelled { by: Side::Here, kept })));
+            session.close().await;
+        }
     }
 }
 
@@ -179,7 +190,7 @@ async fn wait(
                         transfer.figures().found(totals);
                     }
                 }
-                Ok(Some(Event::Cancelled(_))) => return Err(Fault::cancelled(Side::There)),
+                Ok(Some(Event::Cancelled(cancel))) => return Err(decode_cancel(cancel)),
                 Ok(Some(_)) => {}
                 Ok(None) => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 Err(error) => return Err(error),

@@ -11,9 +11,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::queue::Place;
-use crate::limits::{RENEWALS_ENDED_MAX, RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
+use crate::admission::descriptors::ForReceiving;
+use crate::limits::{RENEWALS_ENDED_MAX, RENEWALS_NAMES_BYTES_MAX, SILENT_AFTER, TOO_MUCH_TIME_MAX};
 use crate::receiving::visitor::Visitor;
 use crate::store::PairingNumber;
+use crate::transfers::transfer::Transfer;
 
 /// A renewed session, with its place among the running transfers.
 pub(crate) struct Renewed {
@@ -35,6 +37,14 @@ struct Remembered {
 }
 
 impl Remembered {
+    /// Since when its sender is not heard.
+    fn silent_since(&self) -> Option<Instant> {
+        match self.state {
+            State::Open { interrupted: true, silent_since, .. } => silent_since,
+            _ => None,
+        }
+    }
+
     /// Whether it says of the same attempt that it was too much: a later word on that replaces it.
     fn is_too_much_of(&self, new: &Self) -> bool {
         self.key.0 == new.key.0 && self.attempt == new.attempt && matches!(self.state, State::TooMuch { .. })
@@ -46,9 +56,17 @@ pub(crate) type Key = (DeviceId, [u8; 16]);
 
 enum State {
     /// It is received, or waits for its sender.
-    Open { to: mpsc::Sender<Renewed>, interrupted: bool },
-    /// A person here stopped it.
-    Stopped { until: Instant },
+    Open {
+        to: mpsc::Sender<Renewed>,
+        transfer: Transfer,
+        /// Bytes of its top-level names.
+        names: usize,
+        interrupted: bool,
+        /// Since when its sender is not heard, although it would be if it was there.
+        silent_since: Option<Instant>,
+    },
+    /// A person here stopped it, and had what arrived kept or not.
+    Stopped { until: Instant, kept: bool },
     /// All of it is there; its sender may not have heard so, and may come for the receipt. An offer
     /// of it is a new one.
     Received { until: Instant, receipt: Receipt },
@@ -60,7 +78,7 @@ impl State {
     fn is_over(&self, now: Instant) -> bool {
         match self {
             Self::Open { .. } => false,
-            Self::Stopped { until } | Self::Received { until, .. } | Self::TooMuch { until, .. } => *until <= now,
+            Self::Stopped { until, .. } | Self::Received { until, .. } | Self::TooMuch { until, .. } => *until <= now,
         }
     }
 }
@@ -72,9 +90,9 @@ pub(crate) enum Met {
     /// One that a rule has accepted up to so many bytes, and that is more.
     TooMuch(u64),
     /// More of a transfer that was accepted: its session goes there.
-    Renewed(mpsc::Sender<Renewed>),
+    Renewed(mpsc::Sender<Renewed>, Transfer),
     /// One that somebody has stopped here.
-    Stopped,
+    Stopped { kept: bool },
 }
 
 impl Renewals {
@@ -85,9 +103,10 @@ impl Renewals {
         (key, pairing): (Key, PairingNumber),
         attempt: AttemptKey,
         rule: Option<DeviceRule>,
+        (transfer, names): (Transfer, usize),
     ) -> Option<(Open, mpsc::Receiver<Renewed>)> {
         let (to, renewed) = mpsc::channel(1);
-        let state = State::Open { to, interrupted: false };
+        let state = State::Open { to, transfer, names, interrupted: false, silent_since: None };
         self.remember(Remembered { key, pairing, attempt, rule, state })
             .then(|| (Open { all: self.clone(), key }, renewed))
     }
@@ -121,10 +140,15 @@ impl Renewals {
         let same = |one: &Remembered| one.key == new.key || one.is_too_much_of(&new);
         all.retain(|one| !same(one) && !one.state.is_over(now));
         let is_open = |one: &Remembered| matches!(one.state, State::Open { .. });
-        let theirs = all.iter().filter(|one| one.key.0 == new.key.0);
-        if is_open(&new) && theirs.clone().filter(|one| is_open(one)).count() >= RENEWALS_PER_DEVICE_MAX {
-            return false;
+        let is_theirs = |one: &Remembered| one.key.0 == new.key.0;
+        while is_open(&new) && !has_room(all.iter().filter(|one| is_theirs(one)), &new) {
+            // One whose sender has gone gives way.
+            let silent = |one: &Remembered| Some((one.silent_since().filter(|_| is_theirs(one))?, one.key));
+            let longest = all.iter().filter_map(silent).min_by_key(|(since, _)| *since);
+            let Some((_, gone)) = longest.filter(|(since, _)| *since + SILENT_AFTER <= now) else { return false };
+            all.retain(|one| one.key != gone);
         }
+        let theirs = all.iter().filter(|one| is_theirs(one));
         // Those of the device that are over, the oldest first: one gives way to another.
         let mut over = theirs.filter(|one| !is_open(one)).map(|one| one.key);
         if let Some(oldest) = over.next().filter(|_| over.count() + 1 >= RENEWALS_ENDED_MAX) {
@@ -147,8 +171,10 @@ impl Renewals {
         match met.or_else(|| same.clone().find(is_waiting)).or_else(|| same.find(is_too_much)) {
             None => Met::New,
             Some(Remembered { state: State::TooMuch { bytes_max, .. }, .. }) => Met::TooMuch(*bytes_max),
-            Some(Remembered { state: State::Open { to, .. }, .. }) => Met::Renewed(to.clone()),
-            Some(Remembered { state: State::Stopped { .. }, .. }) => Met::Stopped,
+            Some(Remembered { state: State::Open { to, transfer, .. }, .. }) => {
+                Met::Renewed(to.clone(), transfer.clone())
+            }
+            Some(Remembered { state: State::Stopped { kept, .. }, .. }) => Met::Stopped { kept: *kept },
             // Those were left out.
             Some(Remembered { state: State::Received { .. }, .. }) => Met::New,
         }
@@ -176,6 +202,16 @@ impl Renewals {
     }
 }
 
+/// Whether a device that has `theirs` may have `new` as well.
+fn has_room<'a>(theirs: impl Iterator<Item = &'a Remembered>, new: &Remembered) -> bool {
+    let names = |one: &Remembered| match one.state {
+        State::Open { names, .. } => Some(names),
+        _ => None,
+    };
+    let (count, bytes) = theirs.filter_map(names).fold((0, 0), |(count, bytes), names| (count + 1, bytes + names));
+    count < ForReceiving::here().renewals && bytes + names(new).unwrap_or_default() <= RENEWALS_NAMES_BYTES_MAX
+}
+
 /// A transfer that is remembered while it is received, or waits.
 pub(crate) struct Open {
     all: Renewals,
@@ -192,9 +228,18 @@ impl Open {
         });
     }
 
+    /// Since when its sender is not heard, although it would be if it was there.
+    pub(crate) fn silent_since(&self, since: Option<Instant>) {
+        self.all.change(self.key, |state| {
+            if let State::Open { silent_since, .. } = state {
+                *silent_since = since;
+            }
+        });
+    }
+
     /// A person here has stopped it: for so long its sender hears that.
-    pub(crate) fn stopped(self, time: Duration) {
-        self.all.change(self.key, |state| *state = State::Stopped { until: Instant::now() + time });
+    pub(crate) fn stopped(self, time: Duration, kept: bool) {
+        self.all.change(self.key, |state| *state = State::Stopped { until: Instant::now() + time, kept });
     }
 
     /// All of it is there: for so long its sender may come for the receipt.
@@ -212,6 +257,7 @@ impl Drop for Open {
 
 #[cfg(test)]
 mod tests {
+    use ringway_model::{Direction, TransferId};
     use ringway_wire::control::Totals;
     use ringway_wire::{Name, OfferedNames};
 
@@ -232,12 +278,16 @@ mod tests {
         (offer, attempt)
     }
 
+    fn transfer() -> Transfer {
+        Transfer::new(TransferId([1; 16]), Direction::Receiving, Default::default(), None)
+    }
+
     fn meet(renewals: &Renewals, from: DeviceId, number: u8, name: &str) -> &'static str {
         let (offer, attempt) = offer(number, name);
         match renewals.meet(from, &offer, attempt) {
             Met::New => "new",
-            Met::Renewed(_) => "renewed",
-            Met::Stopped => "stopped",
+            Met::Renewed(..) => "renewed",
+            Met::Stopped { .. } => "stopped",
             Met::TooMuch(_) => "too much",
         }
     }
@@ -245,8 +295,9 @@ mod tests {
     #[test]
     fn only_what_was_accepted_from_that_device_under_those_names_goes_on() {
         let renewals = Renewals::default();
-        let (open, _renewed) =
-            renewals.open(((LAPTOP, [1; 16]), PairingNumber::FIRST), offer(1, "set").1, None).unwrap();
+        let (open, _renewed) = renewals
+            .open(((LAPTOP, [1; 16]), PairingNumber::FIRST), offer(1, "set").1, None, (transfer(), 10))
+            .unwrap();
         assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "renewed");
         assert_eq!(meet(&renewals, LAPTOP, 1, "other"), "new", "the id alone says nothing");
         assert_eq!(meet(&renewals, NAS, 1, "set"), "new");
@@ -261,13 +312,16 @@ mod tests {
     fn what_is_over_is_remembered_for_its_time() {
         let renewals = Renewals::default();
         let open = |number| {
-            renewals.open(((LAPTOP, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None).unwrap().0
+            renewals
+                .open(((LAPTOP, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None, (transfer(), 10))
+                .unwrap()
+                .0
         };
-        open(1).stopped(Duration::from_secs(60));
+        open(1).stopped(Duration::from_secs(60), true);
         let receipt = Receipt { failed: 7, ..Receipt::default() };
         open(2).received(Duration::from_secs(60), receipt);
         open(5).received(Duration::ZERO, receipt);
-        open(3).stopped(Duration::ZERO);
+        open(3).stopped(Duration::ZERO, true);
         let met = [1, 2, 3, 4].map(|number| meet(&renewals, LAPTOP, number, "set"));
         assert_eq!(
             met,
@@ -295,16 +349,57 @@ mod tests {
         let renewals = Renewals::default();
         let open = |from, number| {
             renewals
-                .open(((from, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None)
+                .open(((from, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None, (transfer(), 10))
                 .map(|(open, _)| open)
         };
-        let mut held: Vec<_> = (0..RENEWALS_PER_DEVICE_MAX as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
+        let mut held: Vec<_> =
+            (0..ForReceiving::here().renewals as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
         assert!(open(LAPTOP, 100).is_none());
         assert!(open(NAS, 100).is_some());
-        held.remove(0).stopped(Duration::from_secs(60));
+        held.remove(0).stopped(Duration::from_secs(60), true);
         held.push(open(LAPTOP, 101).unwrap());
         assert_eq!(meet(&renewals, LAPTOP, 0, "set"), "stopped");
         assert!(open(LAPTOP, 102).is_none());
+    }
+
+    #[test]
+    fn a_device_has_room_for_so_many_names() {
+        let renewals = Renewals::default();
+        let open = |number, bytes| {
+            let key = ((LAPTOP, [number; 16]), PairingNumber::FIRST);
+            renewals.open(key, offer(number, "set").1, None, (transfer(), bytes))
+        };
+        let large = open(1, RENEWALS_NAMES_BYTES_MAX - 10).unwrap();
+        let _small = open(2, 10).unwrap();
+        assert!(open(3, 1).is_none());
+        drop(large);
+        assert!(open(3, 1).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_for_a_sender_that_has_gone_gives_way_to_what_the_device_sends_now() {
+        let renewals = Renewals::default();
+        let open = |number| {
+            let key = ((LAPTOP, [number; 16]), PairingNumber::FIRST);
+            renewals.open(key, offer(number, "set").1, None, (transfer(), 10))
+        };
+        let mut held: Vec<_> = (0..ForReceiving::here().renewals as u8).map(|number| open(number).unwrap()).collect();
+        let now = Instant::now();
+        for (number, (one, _)) in held.iter().enumerate() {
+            one.interrupted(true);
+            // The first is paused by its sender, which is silent for that.
+            one.silent_since(Some(now + Duration::from_secs(number as u64)).filter(|_| number > 0));
+        }
+        tokio::time::advance(SILENT_AFTER).await;
+        assert!(open(100).is_none(), "a minute without a word is what a sender needs to come back");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        held.push(open(101).unwrap());
+        let is_over = |at: usize, held: &mut Vec<(Open, mpsc::Receiver<Renewed>)>| {
+            held[at].1.try_recv().is_err_and(|why| why == mpsc::error::TryRecvError::Disconnected)
+        };
+        assert!(is_over(1, &mut held), "the longest silent one");
+        assert!(!is_over(0, &mut held) && !is_over(2, &mut held));
+        assert!(open(102).is_none());
     }
 
     #[test]
@@ -312,11 +407,11 @@ mod tests {
         let renewals = Renewals::default();
         let open = |number: u32| {
             let id = std::array::from_fn(|at| number.to_le_bytes().get(at).copied().unwrap_or_default());
-            renewals.open(((LAPTOP, id), PairingNumber::FIRST), offer(1, "set").1, None).unwrap().0
+            renewals.open(((LAPTOP, id), PairingNumber::FIRST), offer(1, "set").1, None, (transfer(), 10)).unwrap().0
         };
-        (0..40).for_each(|number| open(number).stopped(Duration::from_secs(60)));
+        (0..40).for_each(|number| open(number).stopped(Duration::from_secs(60), true));
         assert_eq!(renewals.all().len(), 40);
-        (40..2 * RENEWALS_ENDED_MAX as u32).for_each(|number| open(number).stopped(Duration::from_secs(60)));
-        assert!(renewals.all().len() <= RENEWALS_ENDED_MAX + RENEWALS_PER_DEVICE_MAX);
+        (40..2 * RENEWALS_ENDED_MAX as u32).for_each(|number| open(number).stopped(Duration::from_secs(60), true));
+        assert!(renewals.all().len() <= RENEWALS_ENDED_MAX + ForReceiving::here().renewals);
     }
 }

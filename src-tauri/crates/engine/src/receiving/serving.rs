@@ -16,7 +16,6 @@ use ringway_tree::descriptors::ForSending;
 use ringway_tree::send::{Guard, Outgoing};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{GetPath, GetRefusal};
-use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -24,6 +23,8 @@ use super::answering::Answers;
 use super::event::ReceiverEvent;
 use super::gets::{Entered, Entry, Requester};
 use super::listening::Listening;
+use super::parting;
+use super::wait::Wait;
 use super::wanted::{NO_DESCRIPTORS, Wanted, is_for_now};
 use crate::admission::{Origin, boot_ms};
 use crate::devices::reference::PathInShare;
@@ -78,7 +79,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     let retry = Duration::from_secs(asker.get.retry_s.into()).min(RENEWAL_TIME_MAX);
     {
         let mut figures = transfer.figures();
-        figures.goes_on = !retry.is_zero();
+        figures.goes_on_for(retry);
         figures.here = Some(paths(&listening));
     }
     transfer.note_as_it_runs();
@@ -126,6 +127,12 @@ fn paths(listening: &Listening) -> PathTaken {
 async fn decline(mut asker: Requester, reason: DeclineReason) {
     asker.session.machine.decline(reason);
     asker.session.close().await;
+}
+
+/// Declines more of a transfer that waits for its device.
+async fn decline_for_now(mut asker: Requester, reason: DeclineReason, transfer: Transfer) {
+    asker.session.machine.decline(reason);
+    parting::close(asker.session, &transfer).await;
 }
 
 /// What was asked for, open.
@@ -219,7 +226,9 @@ impl Serving {
                 };
                 match open(&self.listening, &mut asker, Some(Arc::clone(&offered))).await {
                     Ok(opened) => break (asker, opened),
-                    Err(refusal) if is_for_now(refusal) => decline(asker, DeclineReason::Busy).await,
+                    Err(refusal) if is_for_now(refusal) => {
+                        decline_for_now(asker, DeclineReason::Busy, self.transfer.clone()).await;
+                    }
                     Err(refusal) => {
                         asker.session.machine.refuse_get(refusal);
                         asker.session.close().await;
@@ -312,46 +321,34 @@ impl Serving {
     /// Waits until its device asks for it again.
     async fn wait(
         &self,
-        (mut why, error): (Outage, Fault),
+        (outage, error): (Outage, Fault),
         renewed: &mut mpsc::Receiver<Requester>,
     ) -> Result<Requester, Fault> {
-        // The device may notice later than we do.
-        let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
-        let mut silent_until = Instant::now() + silence;
-        // A device that has paused, or waits for its disk, is silent until it goes on.
-        let rests = match why {
-            Outage::Paused { by: Side::There } => Some(Instant::now() + PAUSE_TIME_MAX),
-            Outage::Full(_) => Some(Instant::now() + FULL_TIME_MAX),
+        // A device that has paused, or waits for its disk, is silent until it goes on. One that
+        // hears of a pause here asks again all the same.
+        let rests = match outage {
+            Outage::Paused { by: Side::There } => Some(PAUSE_TIME_MAX),
+            Outage::Full(_) => Some(FULL_TIME_MAX),
             _ => None,
         };
+        let mut wait = Wait::new(self.retry, rests);
         let mut pauses = self.transfer.pauses();
-        let mut paused_here = None;
         loop {
-            paused_here = match self.transfer.is_paused() {
-                true => paused_here.or_else(|| Some(Instant::now() + PAUSE_TIME_MAX)),
-                false => None,
-            };
-            if paused_here.is_some() {
-                why = Outage::Paused { by: Side::Here };
-            } else if why == (Outage::Paused { by: Side::Here }) {
-                why = Outage::Broken;
-            }
-            // A device that hears of a pause here asks again all the same. One that does not has
-            // gone.
-            let until = paused_here.map(|ends| ends.min(silent_until)).or(rests).unwrap_or(silent_until);
-            self.transfer.figures().interrupt(why, None, until.into_std());
+            wait.turn(self.transfer.is_paused());
+            self.transfer.figures().interrupt(wait.why(outage), None, wait.shown_end(None).into_std());
             tokio::select! {
                 next = renewed.recv() => {
                     // Another request of its device has taken its place.
                     let Some(next) = next else { return Err(error) };
-                    silent_until = Instant::now() + silence;
-                    if paused_here.is_none() {
+                    wait.hear();
+                    if !wait.is_paused_here() {
                         return Ok(next);
                     }
-                    tokio::spawn(decline(next, DeclineReason::Paused));
+                    tokio::spawn(decline_for_now(next, DeclineReason::Paused, self.transfer.clone()));
                 }
-                Ok(()) = pauses.changed() => silent_until = Instant::now() + silence,
-                () = sleep_until(until) => return Err(error),
+                Ok(()) = pauses.changed() => {}
+                () = sleep_until(wait.next_look().unwrap_or_else(Instant::now)), if wait.next_look().is_some() => {}
+                () = sleep_until(wait.ends(None)) => return Err(wait.over(error)),
                 stopped = self.transfer.cancelled() => return Err(stopped),
             }
         }

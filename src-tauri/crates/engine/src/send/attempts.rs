@@ -21,8 +21,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::lanes::{LaneOpener, LaneOrigin};
-use super::reach::reach;
-use super::{Job, goodbye};
+use super::reach::{Reached, reach};
+use super::{Job, goodbye, say_whole};
 use crate::devices::reference::PathInShare;
 use crate::devices::target::{Address, Target};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
@@ -59,13 +59,37 @@ pub(crate) trait Attempt: Send {
 
     /// Bytes that this end itself has seen move in the last attempt.
     fn take_moved(&mut self) -> u64;
-
-    /// The next attempt only tells the other end that the transfer was cancelled.
-    fn leave(&mut self);
 }
 
-/// How long a cancel waits until the other end of a paused transfer has heard of it.
-const LEAVING_TIME_MAX: Duration = Duration::from_secs(3);
+/// The other end, once it is reached. Where a person cancels meanwhile, it is reached only to be
+/// told, if it waits for more of the transfer.
+pub(crate) async fn reached_for(
+    transfer: &Transfer,
+    reaching: impl Future<Output = Result<Reached, Fault>>,
+) -> Result<Reached, Fault> {
+    tokio::pin!(reaching);
+    let stopped = tokio::select! {
+        reached = &mut reaching => return reached.inspect_err(|error| {
+            if matches!(error, Fault::Declined(DeclineReason::Busy)) {
+                transfer.figures().turn_away();
+            }
+        }),
+        stopped = transfer.cancelled() => stopped,
+    };
+    match transfer.goodbye_time() {
+        Some(time) => timeout(time, reaching).await.ok().and_then(Result::ok).ok_or(stopped),
+        None => Err(stopped),
+    }
+}
+
+/// How a transfer ends that was interrupted. If a person has cancelled it, one more attempt tells
+/// the other end, which would wait for it otherwise.
+async fn ended(transfer: &Transfer, what: &mut impl Attempt, why: Fault) -> Fault {
+    if let Some(time) = transfer.goodbye_time() {
+        let _ = timeout(time, what.attempt()).await;
+    }
+    why
+}
 
 async fn try_sending(
     shared: &Arc<Shared>,
@@ -79,7 +103,7 @@ async fn try_sending(
         (figures.here, figures.limit) = (Some(paths), request.options.limit);
     }
     let retry = request.options.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
-    transfer.figures().goes_on = !retry.is_zero();
+    transfer.figures().goes_on_for(retry);
     let filter = Filter::new(&request.options.selection)?;
     let mut sending = Sending {
         shared,
@@ -94,7 +118,6 @@ async fn try_sending(
         offered: None,
         handed: None,
         acknowledged: 0,
-        leaves: false,
     };
     try_all(transfer, retry, &mut sending).await
 }
@@ -122,7 +145,7 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             // What was asked for goes on with something that a person there has paused.
             Err(error @ Fault::Declined(DeclineReason::Paused)) if transfer.is_got() => error,
             Err(error @ Fault::Declined(DeclineReason::Busy)) if transfer.figures().was_turned_away() => error,
-            ended => return ended,
+            over => return over,
         };
         let Some(outage) = outage(&error) else { return Err(error) };
         let (done, all) = {
@@ -148,12 +171,7 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             match until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await {
                 Ok(true) => tries.went_on(),
                 Ok(false) => lost = Some(first),
-                Err(stopped) => {
-                    // It would wait for 8 hours. Where it cannot be reached, it does.
-                    what.leave();
-                    let _ = timeout(LEAVING_TIME_MAX, what.attempt()).await;
-                    return Err(stopped);
-                }
+                Err(why) => return Err(ended(transfer, what, why).await),
             }
             continue;
         }
@@ -166,10 +184,12 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             Ok(()) = resumes.changed() => {}
             // Its receiver waits for one that was lost: it is told at once, if it can be reached.
             () = transfer.paused() => {
-                until_resumed(transfer, pause_ends(), Some(Instant::now())).await?;
-                continue;
+                match until_resumed(transfer, pause_ends(), Some(Instant::now())).await {
+                    Ok(_) => continue,
+                    Err(why) => return Err(ended(transfer, what, why).await),
+                }
             }
-            stopped = transfer.cancelled() => return Err(stopped),
+            stopped = transfer.cancelled() => return Err(ended(transfer, what, stopped).await),
         }
         transfer.figures().interrupt(outage, None, next.gives_up.into_std());
     }
@@ -231,8 +251,6 @@ struct Sending<'a> {
     handed: Option<HandedOver>,
     /// Bytes that the receiver's kernel has acknowledged on the lanes of the last session.
     acknowledged: u64,
-    /// It was cancelled while it was paused.
-    leaves: bool,
 }
 
 /// Whom the first attempt reached, and where.
@@ -260,10 +278,6 @@ impl Attempt for Sending<'_> {
         std::mem::take(&mut self.acknowledged)
     }
 
-    fn leave(&mut self) {
-        self.leaves = true;
-    }
-
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
         let (shared, transfer, request) = (self.shared, self.transfer, &mut self.request);
         let (sources, code) = (request.sources.clone(), request.options.code.take());
@@ -284,14 +298,7 @@ impl Attempt for Sending<'_> {
         }
         walk.0.delta(request.options.delta);
         let destination = First::destination(self.first.as_ref(), shared, &request.target)?;
-        let reached = tokio::select! {
-            reached = reach(shared, &destination, code, patience) => reached.inspect_err(|error| {
-                if matches!(error, Fault::Declined(DeclineReason::Busy)) {
-                    transfer.figures().turn_away();
-                }
-            })?,
-            stopped = transfer.cancelled(), if !self.leaves => return Err(stopped),
-        };
+        let reached = reached_for(transfer, reach(shared, &destination, code, patience)).await?;
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
             let pairing = shared.store.pairing(reached.device.id)?;
@@ -345,6 +352,7 @@ impl Attempt for Sending<'_> {
         walk.0.cancel();
         job.stop();
         let outage = ended.as_ref().err().and_then(Fault::outage);
+        say_whole(&mut session, transfer).await;
         session.machine.cancel(goodbye(ended.as_ref().err()));
         if outage.is_some() {
             // The other end may be unreachable, so its goodbye is not waited for.

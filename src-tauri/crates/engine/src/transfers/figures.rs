@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use ringway_link::bottleneck::Gauge;
 use ringway_model::{
-    Bottleneck, Counts, Edit, Failure, Outage, PackedBytes, PathTaken, RateLimit, SeriesPoint, Side, Stage,
+    Bottleneck, Counts, Edit, Failure, Invalid, Outage, PackedBytes, PathTaken, RateLimit, SeriesPoint, Side, Stage,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
 use tokio::sync::watch;
 
-use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
+use crate::limits::{FAILURES_LISTED_MAX, GOODBYE_TIME_MAX, LOST_GOODBYE_TIME_MAX, STALLED_AFTER};
 use crate::store::series::Series;
 use crate::transfers::rate::{Amounts, Rate};
 use crate::transfers::stopwatch::Stopwatch;
@@ -58,8 +58,9 @@ pub(crate) struct Figures {
     /// The limit is that of who asked for it.
     pub(crate) limit_asked: bool,
     pub(crate) packed: Option<PackedBytes>,
-    /// It may be offered again once it has begun, by either end's word.
-    pub(crate) goes_on: bool,
+    /// Whether it may be offered again once it has begun, by either end's word; if not, why it
+    /// cannot be paused. None until that is known.
+    pub(crate) goes_on: Option<Result<(), Invalid>>,
     /// Pausing lets its threads rest where they are: a copy inside this machine.
     pub(crate) in_place: bool,
     pub(super) interrupted: Option<Interrupted>,
@@ -162,6 +163,15 @@ impl Figures {
         self.watch.has_begun()
     }
 
+    /// How long the other end is tried that is to hear of a cancel; none if it waits for nothing.
+    pub(super) fn goodbye_time(&self) -> Option<Duration> {
+        match self.interrupted.as_ref().map(|interrupted| interrupted.why) {
+            Some(Outage::Paused { by: Side::There }) => Some(GOODBYE_TIME_MAX),
+            Some(Outage::Paused { .. } | Outage::Full(_)) if self.has_begun() => Some(GOODBYE_TIME_MAX),
+            _ => self.has_begun().then_some(LOST_GOODBYE_TIME_MAX),
+        }
+    }
+
     /// The connection was lost, or it is paused; `next_try` is none while it is tried, and where
     /// the other end does that. Time that is lost with a connection is the transfer's own; while it
     /// is paused, by a person or by a full disk, its time stands still.
@@ -207,16 +217,25 @@ impl Figures {
         }
     }
 
+    /// It may be offered again if the end that dials tries again for that time.
+    pub(crate) fn goes_on_for(&mut self, retry: Duration) {
+        self.goes_on = Some(if retry.is_zero() { Err(Invalid::PauseNoRetry) } else { Ok(()) });
+    }
+
     /// Whether a person may pause it: bytes move or wait to move, and it will be offered again; a
     /// copy also while it is read back.
-    pub(super) fn can_pause(&self) -> bool {
-        let can_here = match self.stage() {
-            Stage::Running | Stage::Paused => self.goes_on || self.in_place,
-            Stage::Reconnecting => self.goes_on,
-            Stage::Verifying => self.in_place,
-            _ => false,
-        };
-        can_here && self.has_begun()
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn may_pause(&self) -> Result<(), Invalid> {
+        match self.stage() {
+            Stage::Running | Stage::Paused | Stage::Verifying if self.in_place && self.has_begun() => Ok(()),
+            Stage::Running | Stage::Paused | Stage::Reconnecting if self.has_begun() => {
+                self.goes_on.clone().unwrap_or(Err(Invalid::PauseNoRetry))
+            }
+            Stage::Finishing | Stage::Verifying | Stage::Ended => Err(Invalid::CannotPause),
+            _ => Err(Invalid::PauseNotBegun),
+        }
     }
 
     /// It waits for a place at the receiver.

@@ -44,10 +44,14 @@ struct Shared {
     got: AtomicBool,
 }
 
-/// Why a person's word here stops it.
+/// Why a person's word stops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Cancelled(OnCancel),
+    /// A person at the other end has cancelled it, while it waited here.
+    CancelledThere {
+        kept: bool,
+    },
     /// The person forgot the other device.
     Forgotten,
     /// What it gets is not shared with it any more.
@@ -180,7 +184,7 @@ impl Transfer {
                 gives_up: waits.gives_up.map(until),
             }),
             place: figures.place.filter(|_| stage == Stage::Queued),
-            can_pause: figures.can_pause() && !self.is_paused(),
+            can_pause: figures.may_pause().is_ok() && !self.is_paused(),
             lanes: figures.lanes,
             here: figures.here,
             there: figures.there,
@@ -221,6 +225,18 @@ impl Transfer {
         self.stop(Stop::NotShared);
     }
 
+    /// Stops it because a person at the other end has cancelled it while it waited here.
+    pub(crate) fn stop_as_cancelled_there(&self, kept: bool) {
+        self.stop(Stop::CancelledThere { kept });
+    }
+
+    /// How long the other end is tried, which waits for more of it and is to hear that a person
+    /// here has cancelled it. None where that is not so.
+    pub(crate) fn goodbye_time(&self) -> Option<Duration> {
+        let is_cancelled = matches!(*self.shared.stop.borrow(), Some(Stop::Cancelled(_)));
+        self.figures().goodbye_time().filter(|_| is_cancelled)
+    }
+
     /// The first reason counts.
     fn stop(&self, why: Stop) {
         self.shared.stop.send_if_modified(|stop| stop.replace(stop.unwrap_or(why)).is_none());
@@ -234,9 +250,7 @@ impl Transfer {
     /// It is not under way, or nothing is to be tried again of it, so that a pause would be its
     /// end.
     pub fn pause(&self) -> Result<(), Fault> {
-        if !self.figures().can_pause() {
-            return Err(Fault::Invalid(Invalid::CannotPause));
-        }
+        self.figures().may_pause().map_err(Fault::Invalid)?;
         self.shared.paused.send_replace(true);
         Ok(())
     }
@@ -257,8 +271,8 @@ impl Transfer {
         }
     }
 
-    /// Resolves when a person cancels, or forgets the other device, with the fault that its driver
-    /// then ends it by. [`Self::end`] says which of both it was.
+    /// Resolves when a person cancels, here or there, or forgets the other device, with the fault
+    /// that its driver then ends it by. [`Self::end`] says which of both it was.
     pub(crate) async fn cancelled(&self) -> Fault {
         let mut stop = self.shared.stop.subscribe();
         // The sender lives in self, so this cannot fail.
@@ -268,6 +282,7 @@ impl Transfer {
             Some(Stop::Forgotten) if self.is_got() && self.shared.direction == Direction::Sending => {
                 return Fault::NoLongerShared { by: Side::Here };
             }
+            Some(Stop::CancelledThere { kept }) => return Fault::Cancelled { by: Side::There, kept },
             Some(Stop::Cancelled(then)) => then == OnCancel::Keep,
             // What another device has received is that device's: only a receiver that forgets its
             // sender removes.
@@ -336,8 +351,7 @@ impl Transfer {
     /// Has the history know of it although it goes on: the program ends now, and another attempt
     /// goes on from what is there.
     pub fn note_left(&self) {
-        let kept = self.figures().has_begun();
-        let (report, series) = self.report_so_far(Fault::Cancelled { by: Side::Here, kept });
+        let (report, series) = self.report_so_far(Fault::ProgramEnded);
         self.record(&report, &series);
     }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use ringway_engine::Transfer;
 use ringway_engine::limits::FULL_LOOK_EVERY;
 use ringway_model::{OnCancel, Outage, Side, Stage};
+use ringway_wire::limits::OFFER_NAMES_MAX;
 
 use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
 use super::*;
@@ -133,27 +134,65 @@ async fn a_transfer_that_lost_its_connection_can_be_paused_too() {
     }
 }
 
+/// Cancels it at one end, and checks that both ends tell who it was, and what is left.
+async fn assert_cancelled(both: UnderWay, by_sender: bool, then: OnCancel) {
+    let (here, there) = if by_sender { (&both.sending, &both.receiving) } else { (&both.receiving, &both.sending) };
+    here.cancel(then);
+    let kept = then == OnCancel::Keep;
+    for (one, by) in [(here, Side::Here), (there, Side::There)] {
+        let report = timeout(LONG, one.wait()).await.unwrap();
+        assert_eq!(*failed(&report), Fault::Cancelled { by, kept });
+    }
+    let left = fs::read_dir(both.lab.path("in")).unwrap().count();
+    assert_eq!(left, usize::from(kept), "what arrived is kept where that was said");
+    assert_nothing_appeared(&both.lab.path("in"));
+    both.assert_asked_once().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_paused_can_be_cancelled_at_either_end() {
+async fn what_the_sender_has_paused_can_be_cancelled_at_either_end() {
     for by_sender in [true, false] {
         let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
         both.sending.pause().unwrap();
         until(|| paused_by(&both, Side::Here, Side::There)).await;
-        let one = if by_sender { &both.sending } else { &both.receiving };
-        one.cancel(OnCancel::Remove);
-        let report = timeout(LONG, one.wait()).await.unwrap();
-        assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here, .. })), "{report:?}");
-        if by_sender {
-            let report = timeout(LONG, both.receiving.wait()).await.unwrap();
-            assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::There, .. })), "{report:?}");
-            assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), 0, "nothing of it is kept");
-        } else {
-            both.sending.resume();
-            let report = timeout(LONG, both.sending.wait()).await.unwrap();
-            assert!(matches!(report.outcome, Outcome::Failed(Fault::Declined(_))), "{report:?}");
-            assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), 0, "nothing of it is kept");
+        if !by_sender {
+            // Until then it comes for nothing.
+            let sending = both.sending.clone();
+            both.receiving.cancel(OnCancel::Remove);
+            timeout(LONG, both.receiving.wait()).await.unwrap();
+            sending.resume();
+        }
+        assert_cancelled(both, by_sender, OnCancel::Remove).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_receiver_has_paused_can_be_cancelled_at_either_end() {
+    for by_sender in [true, false] {
+        for then in [OnCancel::Keep, OnCancel::Remove] {
+            let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+            both.receiving.pause().unwrap();
+            until(|| paused_by(&both, Side::There, Side::Here)).await;
+            assert_cancelled(both, by_sender, then).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_has_paused_hears_of_a_cancel_whatever_number_of_names_comes_before_it() {
+    let both = UnderWay::with_more_names(2 * OFFER_NAMES_MAX, MIDWAY_BYTES, LONG).await;
+    both.receiving.pause().unwrap();
+    until(|| paused_by(&both, Side::There, Side::Here)).await;
+    assert_cancelled(both, true, OnCancel::Keep).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_waits_for_a_connection_hears_of_a_cancel_if_it_can_be_reached() {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    both.cut().await;
+    both.receiving.pause().unwrap();
+    both.mend();
+    assert_cancelled(both, true, OnCancel::Keep).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,9 @@
 //! Transfers that a full disk pauses, on a small real one.
 use std::process::Command;
 
+use ringway_engine::Transfer;
 use ringway_engine::limits::FULL_LOOK_EVERY;
-use ringway_model::{Outage, Stage};
+use ringway_model::{OnCancel, Outage, Stage};
 use tokio::time::Instant;
 
 use super::interrupted::{end, until};
@@ -37,15 +38,8 @@ impl Drop for SmallDisk {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_before() {
-    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
-    let Some(disk) = SmallDisk::mount(lab.path("in"), 24) else {
-        println!(
-            "skipped: a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_before: mounting takes root"
-        );
-        return;
-    };
+/// A transfer that does not fit onto the disk of `lab`.
+async fn too_large(laptop: &Device, lab: &Device) -> (Transfer, Transfer, Receiver) {
     fs::create_dir(laptop.path("tree")).unwrap();
     for number in 0..60_u8 {
         fs::write(laptop.path("tree").join(number.to_string()), vec![number; MIB as usize]).unwrap();
@@ -59,11 +53,38 @@ async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_b
     // So that all that there is was found by then.
     request.options.limit = Some(RateLimit::new(20_000_000).unwrap());
     let sending = laptop.engine.send(request);
-    let receiving = loop {
+    loop {
         if let Some(ReceiverEvent::OfferReceived(offer)) = timeout(LONG, receiver.next_event()).await.unwrap() {
-            break offer.accept(AcceptOptions::default()).await.unwrap();
+            return (sending, offer.accept(AcceptOptions::default()).await.unwrap(), receiver);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_waits_for_space_hears_that_its_sender_was_cancelled() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let Some(_disk) = SmallDisk::mount(lab.path("in"), 24) else {
+        println!("skipped: a_receiver_that_waits_for_space_hears_that_its_sender_was_cancelled: mounting takes root");
+        return;
     };
+    let (sending, receiving, _receiver) = too_large(&laptop, &lab).await;
+    until(|| [&sending, &receiving].iter().all(|one| one.progress().stage == Stage::Paused)).await;
+    sending.cancel(OnCancel::Keep);
+    for (one, by) in [(&sending, Side::Here), (&receiving, Side::There)] {
+        assert_eq!(*failed(&*end(one).await), Fault::Cancelled { by, kept: true });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_before() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let Some(disk) = SmallDisk::mount(lab.path("in"), 24) else {
+        println!(
+            "skipped: a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_before: mounting takes root"
+        );
+        return;
+    };
+    let (sending, receiving, _receiver) = too_large(&laptop, &lab).await;
     let both = [&sending, &receiving];
     let paused = || until(|| both.iter().all(|one| one.progress().stage == Stage::Paused));
     let told = || {

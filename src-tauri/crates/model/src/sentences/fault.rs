@@ -205,6 +205,8 @@ impl Fault {
             Self::Declined(DeclineReason::Busy) => DECLINED_HERE_BUSY.says(),
             // The sender waits.
             Self::Stalled { seconds } => STALLED_HERE.says().with("time", figures::time(Duration::from_secs(*seconds))),
+            Self::Cancelled { kept: true, .. } => self.says().and_next(OFFERED_KEPT),
+            Self::Cancelled { kept: false, .. } => self.says().and_next(OFFERED_REMOVED),
             Self::DestinationFull { .. } => self.says().and_next(OFFERED_FULL),
             Self::NotPublished { .. } => self.says().and_next(OFFERED_NOT_PUBLISHED),
             Self::ConnectionLost(_) | Self::FailedThere | Self::ProgramEnded | Self::Paused { .. } => {
@@ -318,6 +320,9 @@ impl Invalid {
             Self::TransferId => TRANSFER_ID.says(),
             Self::Running => RUNNING.says(),
             Self::CannotPause => CANNOT_PAUSE.says(),
+            Self::PauseNotBegun => PAUSE_NOT_BEGUN.says(),
+            Self::PauseNoRetry => PAUSE_NO_RETRY.says(),
+            Self::PauseTooMany { max } => PAUSE_TOO_MANY.says().with("n", figures::count((*max).into())),
             Self::NoDestination => NO_DESTINATION.says(),
             Self::TooMany => TOO_MANY.says(),
             Self::Pattern { pattern } => PATTERN.says().with("pattern", pattern),

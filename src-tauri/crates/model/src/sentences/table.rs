@@ -738,7 +738,7 @@ rows! {
     }
     CANCELLED_HERE: "fault.cancelled.here" {
         what: "Cancelled here.",
-        terminal: "No incomplete file appears under its final name. Send the same again to complete it.",
+        terminal: "The receiver removes what arrived, except complete files in folders that existed before. Send the same again to complete it.",
         window: "",
     }
     CANCELLED_THERE: "fault.cancelled.there" {
@@ -964,7 +964,19 @@ rows! {
     }
     CANNOT_PAUSE: "fault.unfit.cannotPause" {
         what: "This transfer cannot be paused.",
-        next: "It may have ended already, or may not be retried. Complete files are kept.",
+        next: "It is finishing, or has ended.",
+    }
+    PAUSE_NOT_BEGUN: "fault.unfit.pauseNotBegun" {
+        what: "This transfer does not run yet, so it cannot be paused.",
+        next: "Pause it once it runs, or cancel it.",
+    }
+    PAUSE_NO_RETRY: "fault.unfit.pauseNoRetry" {
+        what: "This transfer cannot be paused, because it is not retried after an interruption.",
+        next: "Let it run, or cancel it: what arrived is kept.",
+    }
+    PAUSE_TOO_MANY: "fault.unfit.pauseTooMany" {
+        what: "This transfer cannot be paused: when it began, {n, number} others from that device were unfinished here, the most that can wait.",
+        next: "Let it run, or cancel it: what arrived is kept. Resume or cancel paused ones, so that later ones can be paused.",
     }
     NO_DESTINATION: "fault.unfit.noDestination" {
         what: "No destination folder was chosen.",
@@ -1057,6 +1069,14 @@ rows! {
     // and then at one that asked for it and at one that serves it.
     OFFERED_AGAIN: "fault.offered.again" {
         next: "Complete files are kept, and no incomplete file appears under its final name. Have the same sent again to complete it.",
+    }
+    OFFERED_KEPT: "fault.offered.kept" {
+        terminal: "What arrived is kept here. Have the same sent again to resume, or remove it with `ringway inbox discard ID`.",
+        window: "What arrived is kept. Have the same sent again to resume.",
+    }
+    OFFERED_REMOVED: "fault.offered.removed" {
+        terminal: "What arrived is removed, except complete files in folders that existed before. Have the same sent again to complete it.",
+        window: "",
     }
     OFFERED_FULL: "fault.offered.full" {
         next: "Complete files are kept. Free up space, then have the same sent again to resume.",
@@ -1153,7 +1173,7 @@ rows! {
         window: "No device may have such a name. Rename it there, and try again.",
     }
     PROGRAM_ENDED: "fault.programEnded" {
-        what: "Ringway ended before the transfer did: it was killed, or the device lost power.",
+        what: "Ringway ended before the transfer did: it was stopped or killed, or the device lost power.",
         next: "What arrived is kept. Send the same again to resume.",
     }
     UNANSWERED: "fault.unanswered" {

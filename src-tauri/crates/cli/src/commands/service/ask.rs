@@ -4,7 +4,9 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice, Waiting};
-use ringway_model::{DeviceId, Direction, Fault, Offer, OnCancel, OnConflict, OpenCode, PairingRequest, sentences};
+use ringway_model::{
+    DeviceId, Direction, Fault, Offer, OnCancel, OnConflict, OpenCode, PairingRequest, Side, sentences,
+};
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
@@ -15,7 +17,7 @@ use crate::exit::{Exit, Refusal};
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::for_terminal;
-use crate::words::advised;
+use crate::words::{Words, advised};
 
 /// The beginning of an id that is taken for one: fewer digits are as likely somebody's name.
 const ID_TYPED_MIN: usize = 4;
@@ -207,30 +209,22 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
         return Ok(Exit::All);
     }
     let found = under_way(&all).find(|moving| moving.transfer.id == id);
-    let (direction, is_asked_for) =
-        found.map(|moving| (moving.transfer.direction, moving.transfer.target.is_some())).unzip();
     let then = if args.remove { OnCancel::Remove } else { OnCancel::Keep };
     client.cancel(id.clone(), then).await?;
     out.event(&Event::Cancelled { id: &id });
-    match then {
-        // Nobody sends it: what is got was asked for here.
-        OnCancel::Keep if (direction, is_asked_for) == (Some(Direction::Receiving), Some(true)) => out.say(
-            format_args!("Transfer {short} is cancelled. What arrived is kept here. Get the same again to resume."),
-        ),
-        OnCancel::Keep if (direction, is_asked_for) == (Some(Direction::Sending), Some(false)) => out.say(format_args!(
-            "Transfer {short} is cancelled. What arrived is kept at the receiver, which can get the same again to resume."
-        )),
-        OnCancel::Keep => out.say(format_args!(
-            "Transfer {short} is cancelled. What arrived is kept at the receiver. Send the same again to resume, \
-             or remove it there with `ringway inbox discard ID`."
-        )),
-        OnCancel::Remove if direction == Some(Direction::Sending) => out.say(format_args!(
-            "Transfer {short} is cancelled. The receiver is asked to remove what arrived, except complete files in \
-             folders that existed before. What it gets from a shared folder stays there."
-        )),
-        OnCancel::Remove => out.say(format_args!("Transfer {short} is cancelled. What arrived is removed, except complete files in folders that existed before.")),
-    }
+    let next = found.map(|moving| after_cancel(moving, then)).unwrap_or_default();
+    out.say(format_args!("Transfer {short} is cancelled. {next}"));
     Ok(Exit::All)
+}
+
+/// What becomes of what has arrived of a transfer that is cancelled here, as its history has it.
+fn after_cancel(Moving { transfer, .. }: &Moving, then: OnCancel) -> String {
+    let (direction, is_asked_for) = (transfer.direction, transfer.target.is_some());
+    let is_got = is_asked_for == (direction == Direction::Receiving) && direction != Direction::Copying;
+    let says = Fault::Cancelled { by: Side::Here, kept: then == OnCancel::Keep }.says_of(direction, is_got);
+    let says = says.of_peer(transfer.progress.peer.as_deref());
+    let says = says.with("destination", for_terminal(transfer.target.as_deref().unwrap_or_default()));
+    Words::from(says).next.unwrap_or_default()
 }
 
 /// `ringway pause`.

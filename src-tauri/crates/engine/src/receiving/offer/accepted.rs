@@ -12,7 +12,8 @@ use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, OnCanc
 use ringway_tree::receive::{Allowance, AttemptKey, Expected};
 
 use super::acceptance::Acceptance;
-use crate::limits::RENEWAL_TIME_MAX;
+use crate::admission::descriptors::ForReceiving;
+use crate::limits::{PAUSE_TIME_MAX, RENEWAL_TIME_MAX};
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::listening::Listening;
 use crate::receiving::queue::Place;
@@ -137,10 +138,21 @@ impl Accepted {
         let remembered = if self.retry.is_zero() {
             None
         } else {
-            self.listening.listeners.renewals.open(key, attempt, self.rule.clone())
+            self.listening.listeners.renewals.open(
+                key,
+                attempt,
+                self.rule.clone(),
+                (self.taking.transfer.clone(), self.taking.names.held_bytes()),
+            )
         };
         let (mut open, mut renewed) = remembered.unzip();
-        self.taking.transfer.figures().goes_on = renewed.is_some();
+        let most = ForReceiving::here().renewals as u32;
+        let goes_on = match (self.retry, &renewed) {
+            (Duration::ZERO, _) => Err(Invalid::PauseNoRetry),
+            (_, None) => Err(Invalid::PauseTooMany { max: most }),
+            (_, Some(_)) => Ok(()),
+        };
+        self.taking.transfer.figures().goes_on = Some(goes_on);
         if !is_told {
             self.listening.tell(ReceiverEvent::TransferStarted(self.taking.transfer.clone())).await;
         }
@@ -155,7 +167,7 @@ impl Accepted {
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
             open.interrupted(true);
-            let went_on = self.go_on(lost, renewed).await;
+            let went_on = self.go_on(lost, (open, renewed)).await;
             open.interrupted(false);
             (opened, place) = match went_on {
                 Ok(next) => next,
@@ -165,8 +177,9 @@ impl Accepted {
         match (&ended, open.take()) {
             (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
             // Without its grant it is refused, and with another one decided anew.
-            (Err(Fault::Cancelled { by: Side::Here, .. }), Some(open)) if !self.is_revoked() => {
-                open.stopped(self.retry);
+            (Err(Fault::Cancelled { by: Side::Here, kept }), Some(open)) if !self.is_revoked() => {
+                // Its sender may have paused it, and not know.
+                open.stopped(self.retry.max(PAUSE_TIME_MAX), *kept);
             }
             _ => {}
         }

@@ -1,19 +1,19 @@
 //! An accepted transfer that waits: for its sender after the connection was lost, for room after
 //! the disk was full, or for a person who has paused it.
-use std::time::Duration;
-
+use ringway_link::session::Session;
 use ringway_model::{DeclineReason, Fault, FreeSpace, Outage, Side};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::Incoming;
-use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Accepted, Opened};
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
+use crate::receiving::parting;
 use crate::receiving::queue::Place;
-use crate::receiving::renewals::Renewed;
+use crate::receiving::renewals::{Open, Renewed};
 use crate::receiving::taking::Lost;
+use crate::receiving::wait::Wait;
 
 /// A disk that was full.
 struct Full {
@@ -28,48 +28,38 @@ impl Accepted {
     pub(super) async fn go_on(
         &self,
         lost: Box<Lost>,
-        renewed: &mut mpsc::Receiver<Renewed>,
+        (open, renewed): (&Open, &mut mpsc::Receiver<Renewed>),
     ) -> Result<(Opened, Place), Fault> {
         let Lost { error, mut outage, incoming, mut successor, .. } = *lost;
-        // The sender may notice later than we do.
-        let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
-        let mut silent_until = Instant::now() + silence;
+        // A sender that has paused is silent until it resumes. One that hears of a pause or of a
+        // full disk here offers it again all the same.
+        let rests = (outage == Outage::Paused { by: Side::There }).then_some(PAUSE_TIME_MAX);
+        let mut wait = Wait::new(self.retry, rests);
         let full = |outage| matches!(outage, Outage::Full(_)).then(|| self.found_full());
         let mut full = full(outage);
         let mut resumes = self.taking.transfer.resumes();
         let mut pauses = self.taking.transfer.pauses();
-        let pause_ends = || Instant::now() + PAUSE_TIME_MAX;
-        // A sender that has paused is silent until it resumes.
-        let paused_there = (outage == Outage::Paused { by: Side::There }).then(pause_ends);
-        let mut paused_here = None;
         loop {
-            paused_here =
-                if self.taking.transfer.is_paused() { paused_here.or_else(|| Some(pause_ends())) } else { None };
-            let why = match paused_here {
-                Some(_) => Outage::Paused { by: Side::Here },
-                // It was resumed: its sender comes for it.
-                None if outage == Outage::Paused { by: Side::Here } => Outage::Broken,
-                None => outage,
-            };
+            wait.turn(self.taking.transfer.is_paused());
+            open.silent_since(wait.silent_since());
             let full_until = full.as_ref().map(|full| full.until);
-            let shown_until = paused_here.or(full_until).or(paused_there).unwrap_or(silent_until);
-            let until = paused_here.or(paused_there).unwrap_or(shown_until.min(silent_until));
-            self.taking.transfer.figures().interrupt(why, None, shown_until.into_std());
+            let shown = wait.shown_end(full_until).into_std();
+            self.taking.transfer.figures().interrupt(wait.why(outage), None, shown);
             tokio::select! {
                 next = next_of(&mut successor, renewed) => {
                     // The rule that had accepted it does not say so any more.
                     let Some(next) = next else { return Err(error) };
-                    silent_until = Instant::now() + silence;
-                    if paused_here.is_some() {
-                        decline(next, DeclineReason::Paused);
+                    wait.hear();
+                    if wait.is_paused_here() {
+                        self.decline(next, DeclineReason::Paused);
                     } else if let Some(full) = &full && !self.taking.has_space(full.before).await {
-                        decline(next, DeclineReason::NoRoom(self.taking.shortage()));
+                        self.decline(next, DeclineReason::NoRoom(self.taking.shortage()));
                     } else {
                         let Renewed { visitor, place } = next;
                         match self.open(visitor).await {
                             Ok(opened) => return Ok((opened, place)),
                             Err((Fault::Declined(DeclineReason::NoRoom(shortage)), session)) => {
-                                tokio::spawn(session.close());
+                                self.close(session, place);
                                 (outage, full) = (Outage::Full(shortage), Some(self.found_full()));
                             }
                             Err((error, session)) => {
@@ -81,9 +71,10 @@ impl Accepted {
                 }
                 // Whatever the disk says of itself.
                 Ok(()) = resumes.changed() => full = None,
-                Ok(()) = pauses.changed() => silent_until = Instant::now() + silence,
+                Ok(()) = pauses.changed() => {}
                 () = sleep(FULL_LOOK_EVERY), if full.is_some() => {}
-                () = sleep_until(until) => return Err(error),
+                () = sleep_until(wait.next_look().unwrap_or_else(Instant::now)), if wait.next_look().is_some() => {}
+                () = sleep_until(wait.ends(full_until)) => return Err(wait.over(error)),
                 stopped = self.taking.transfer.cancelled() => {
                     if !matches!(stopped, Fault::Cancelled { kept: true, .. }) {
                         self.taking.leave(incoming, Incoming::discard_kept).await;
@@ -100,16 +91,21 @@ impl Accepted {
     fn found_full(&self) -> Full {
         Full { before: free_space::look(&self.taking.destination), until: Instant::now() + FULL_TIME_MAX }
     }
-}
 
-/// Lets the sender look again later, and says why.
-fn decline(Renewed { visitor, place }: Renewed, why: DeclineReason) {
-    let mut session = visitor.session;
-    session.machine.decline(why);
-    tokio::spawn(async move {
-        session.close().await;
-        drop(place);
-    });
+    /// Lets the sender look again later, and says why.
+    fn decline(&self, Renewed { visitor, place }: Renewed, why: DeclineReason) {
+        let mut session = visitor.session;
+        session.machine.decline(why);
+        self.close(session, place);
+    }
+
+    fn close(&self, session: Session, place: Place) {
+        let transfer = self.taking.transfer.clone();
+        tokio::spawn(async move {
+            parting::close(session, &transfer).await;
+            drop(place);
+        });
+    }
 }
 
 /// The session that came before the end of the last one was noticed, else the next one.
