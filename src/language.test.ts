@@ -2,7 +2,7 @@ import { render, screen, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { beforeEach, describe, expect, test } from "vitest";
-import { ago, axisTime, bytes, count, duration, left, moment, percent, typed } from "./format";
+import { ago, bytes, count, duration, left, moment, percent, typed } from "./format";
 import { language, spoken } from "./language.svelte";
 import { t } from "./messages";
 import { chosen, earlier, labWs, moving, offer, startWindow, progress } from "./testing/shell";
