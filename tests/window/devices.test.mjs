@@ -103,7 +103,7 @@ driven("a machine that is accepted without asking brings what it sends into the 
   await page.click(`${card}//select[@name = "consent"]/option[. = "Accept automatically"]`);
   await page.fill(field("rule-size"), "0.001");
   press("Return");
-  await page.wait(showing("Accept up to 1"));
+  await page.wait(showing("Accept offers up to 1"));
   await page.click(`${card}//button[contains(., "Change")]`);
   await pickFolder(id, picked);
   await page.wait(`${card}//*[@data-folder][. = "${picked}"]`);
