@@ -8,20 +8,25 @@ export function comparedWords(compared: Comparison): string {
   if (compared.state === "unknown") return "";
   const parts = [
     compared.unchanged > 0 && t("comparison.unchanged", { n: compared.unchanged }),
-    compared.differing > 0 && differingWords(compared),
-    compared.in_the_way > 0 && t("comparison.inTheWay", { n: compared.in_the_way }),
+    ...differingParts(compared),
     compared.unreadable > 0 && t("comparison.unreadable", { n: compared.unreadable }),
   ].filter((part) => part !== false);
   if (compared.new > 0 || parts.length === 0) parts.unshift(t("comparison.new", { n: compared.new }));
   if (compared.state === "done" && !compared.at_least && compared.new > 0 && parts.length === 1) return t("inbox.allNew", { n: compared.new });
   const counts = parts.join(", ");
-  if (compared.state === "comparing") return t("comparison.soFar", { counts });
-  return compared.at_least ? t("comparison.atLeast", { counts }) : counts;
+  return compared.state === "comparing" ? t("comparison.soFar", { counts }) : atLeast(compared, counts);
 }
 
-function differingWords({ differing: n, edited }: Comparison): string {
+/** What differed before it was received. The transfer's report says what was new, and what was there already. */
+export function differedWords(compared: Comparison): string {
+  return atLeast(compared, differingParts(compared).filter((part) => part !== false).join(", "));
+}
+
+const atLeast = ({ at_least: isMore }: Comparison, counts: string) => (isMore ? t("comparison.atLeast", { counts }) : counts);
+
+function differingParts({ differing: n, edited, in_the_way: inTheWay }: Comparison): (string | false)[] {
   const words = t("comparison.differing", { n });
-  return edited > 0 ? t("comparison.edited", { differing: words, n: edited }) : words;
+  return [n > 0 && (edited > 0 ? t("comparison.edited", { differing: words, n: edited }) : words), inTheWay > 0 && t("comparison.inTheWay", { n: inTheWay })];
 }
 
 /** How it compares with what it would be merged into under that choice. */
@@ -46,12 +51,20 @@ export function isAllNew({ comparison, renamed }: Offer): boolean {
   return comparison.unchanged + comparison.differing + comparison.in_the_way + comparison.unreadable === 0;
 }
 
+/**
+ * What differs is of two kinds: as its device brought it, and the owner's own. `edited` is the part of
+ * `differing` that is the owner's.
+ */
+function partsOf({ differing, edited }: Comparison): { brought: number; edited: number } {
+  return { brought: differing - edited, edited };
+}
+
 /** What that choice does to what differs; empty where that is not known, or nothing differs. */
 export function effectWords(offer: Offer, existing: OnConflict): string {
   const compared = comparedUnder(offer, existing);
   if (compared?.state !== "done" || compared.at_least || existing === "replace") return "";
-  const stays = existing === "rename_top" ? compared.edited : compared.differing;
-  const replaced = compared.differing - stays;
+  const { brought, edited } = partsOf(compared);
+  const [replaced, stays] = existing === "rename_top" ? [brought, edited] : [0, brought + edited];
   const parts = [
     replaced > 0 && t("inbox.existing.updates", { n: replaced, from: offer.from }),
     stays > 0 && (existing === "keep" ? t("inbox.existing.skips", { n: stays }) : t("inbox.existing.numbers", { n: stays })),

@@ -72,11 +72,11 @@ export function strangerWords(nearby: Nearby): string {
   return nearby.compatible ? t("send.notPaired") : t("send.incompatible");
 }
 
-/** A device's rule in a word or two. */
+/** A device's rule in a few words, which say without a label what they are about. */
 export function ruleWords({ consent, bytes_max: most }: DeviceRule): string {
-  if (consent === "refuse") return t("devices.rule.refuse");
-  if (consent === "ask") return t("devices.rule.ask");
-  return most === null ? t("devices.rule.accept") : t("devices.rule.acceptUpTo", { size: chosenBytes(most) });
+  if (consent === "refuse") return t("devices.ruled.refuse");
+  if (consent === "ask") return t("devices.ruled.ask");
+  return most === null ? t("devices.ruled.accept") : t("devices.rule.acceptUpTo", { size: chosenBytes(most) });
 }
 
 /** Why somebody is asked in spite of a rule. */

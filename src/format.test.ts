@@ -47,8 +47,8 @@ describe("times", () => {
     expect(ago(now + 60_000, now)).toBe("just now");
   });
 
-  test("a time axis changes its unit", () => {
-    expect([30, 300, 9000].map(axisTime)).toEqual(["30\u00a0s", "5\u00a0min", "2.5\u00a0h"]);
+  test("a time axis is in the form of a clock", () => {
+    expect([0, 5, 30, 90, 720, 9000, 36_000].map(axisTime)).toEqual(["0:00", "0:05", "0:30", "1:30", "12:00", "2:30:00", "10:00:00"]);
   });
 });
 

@@ -98,12 +98,12 @@ function wholeSeconds(total: number): string {
   return t("unit.hoursMinutes", { hours: count(Math.floor(minutes / 60)), minutes: twoDigits.format(minutes % 60) });
 }
 
-/** A graph's time axis: "30 s", "5 min", "2.5 h". */
+/** A time on a graph's axis, as a clock shows it: "0:30", "12:00", "1:30:00". All have one form. */
 export function axisTime(seconds: number): string {
-  const { axis } = formats();
-  if (seconds < 120) return t("unit.seconds", { value: axis.format(seconds) });
-  if (seconds < 7200) return t("unit.minutes", { value: axis.format(Math.round(seconds / 6) / 10) });
-  return t("unit.hours", { value: axis.format(Math.round(seconds / 360) / 10) });
+  const { twoDigits, whole } = formats();
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const beginning = hours > 0 ? [whole.format(hours), twoDigits.format(minutes)] : [whole.format(minutes)];
+  return [...beginning, twoDigits.format(seconds % 60)].join(":");
 }
 
 /** Time left: coarse, so that it does not flicker. */

@@ -2,7 +2,7 @@ import { render, screen, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { beforeEach, describe, expect, test } from "vitest";
-import { ago, axisTime, bytes, count, duration, left, moment, percent, typed } from "./format";
+import { ago, bytes, count, duration, left, moment, percent, typed } from "./format";
 import { language, spoken } from "./language.svelte";
 import { t } from "./messages";
 import { chosen, earlier, labWs, moving, offer, startWindow, progress } from "./testing/shell";
@@ -89,7 +89,6 @@ describe("German", () => {
     expect(moment(now)).toBe("12.03.2026, 14:05");
     expect(duration(240)).toBe("0,2\u00a0s");
     expect(left(185_000)).toBe("3\u00a0min\u00a005\u00a0s");
-    expect(axisTime(9000)).toBe("2,5\u00a0h");
   });
 
   test("a fault with a path, and with a path that looks like a message", () => {

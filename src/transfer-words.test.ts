@@ -31,7 +31,7 @@ test("what was sent is told from what was there and what was skipped", () => {
   const said = (change: Partial<Report>) => endWords(report({ ...sent, ...change }), "lab-ws", "sending");
   expect(said({ unchanged: 3 }).what).toContain("3 items, 50.0\u00a0MB (all already there) in 1.0\u00a0s");
   // Links are among them.
-  expect(said({ unchanged: 3 }).next).toContain("3 items already existed.");
+  expect(said({ unchanged: 3 }).next).toContain("3 items were already there.");
   expect(said({ moved: 20_000_000 }).what).toContain("3 items, 50.0\u00a0MB (20.0\u00a0MB transferred) in 1.0\u00a0s");
   expect(said({ moved: 50_000_000 }).what).toContain("3 items, 50.0\u00a0MB in 1.0\u00a0s");
   expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0\u00a0MB offered).");

@@ -19,8 +19,6 @@ export interface Arguments {
   "unit.filesPerSecond": { n: number };
   "unit.milliseconds": { value: string };
   "unit.seconds": { value: string };
-  "unit.minutes": { value: string };
-  "unit.hours": { value: string };
   "unit.minutesSeconds": { minutes: string; seconds: string };
   "unit.hoursMinutes": { hours: string; minutes: string };
   "unit.percent": { value: string };

@@ -1,5 +1,4 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
-import { tick } from "svelte";
 import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, Note, PairedDevice } from "../ipc";
 import { t } from "../messages";
 import { endWords, titleWords } from "../transfer-words";
@@ -133,26 +132,26 @@ export class AppState {
   }
 
   /** Sends once more what a transfer has sent. */
-  async sendAgain(id: string): Promise<Fault | null> {
+  async #sendAgain(id: string, begun: (transfer: Transfer) => void): Promise<Fault | null> {
     const fault = await this.outbox.again(id);
-    if (!fault && this.outbox.attempt) await handTo(this.outbox.attempt);
+    if (!fault && this.outbox.attempt) begun(this.outbox.attempt);
     return fault;
   }
 
   /** Gets once more what a transfer has got, into the same folder. */
-  async getAgain(id: string): Promise<Fault | null> {
+  async #getAgain(id: string, begun: (transfer: Transfer) => void): Promise<Fault | null> {
     const answer = await this.#ipc.call({ getAgain: { id } });
     if (answer.status === "error") return answer.error;
     const transfer = this.transfers.add(answer.data);
     const { title, more, peer } = transfer;
     this.announcement = t("browse.begun", { what: titleWords(title, more), name: peer });
-    await handTo(transfer);
+    begun(transfer);
     return null;
   }
 
-  /** What started here once more: what was got, or what was sent. */
-  again(direction: Direction, id: string): Promise<Fault | null> {
-    return direction === "receiving" ? this.getAgain(id) : this.sendAgain(id);
+  /** What started here once more: what was got, or what was sent. Says which transfer has begun. */
+  again(direction: Direction, id: string, begun: (transfer: Transfer) => void): Promise<Fault | null> {
+    return direction === "receiving" ? this.#getAgain(id, begun) : this.#sendAgain(id, begun);
   }
 
   /** The text that was copied elsewhere. */
@@ -464,12 +463,6 @@ export class AppState {
   #hasWaited({ direction, title, target }: Moving): boolean {
     return direction === "sending" && this.waiting.list.some((waiting) => waiting.title.path === title.path && waiting.target === target);
   }
-}
-
-/** The keyboard goes to what has begun once more, where the view lists it. */
-async function handTo({ id }: Transfer): Promise<void> {
-  await tick();
-  document.querySelector<HTMLElement>(`[data-transfer="${id}"]`)?.focus();
 }
 
 /** Whether another device gets it from here. */

@@ -143,6 +143,10 @@ export class Inbox {
     return this.#answerRequest(id, await this.#ipc.call({ blockPairing: { id } }));
   }
 
+  async unblockPairing(id: string): Promise<void> {
+    await this.#ipc.call({ unblockPairing: { id } });
+  }
+
   /** One that is gone by now is there no more to be answered. */
   #answerRequest(id: string, { status }: { status: "ok" | "error" }): boolean {
     if (status === "error") this.requests = this.requests.filter((request) => request.id !== id);

@@ -125,8 +125,11 @@ export function hasFailed({ status: { state } }: { status: TransferStatus }): bo
 
 /** Whether both moved the same between the same two devices, or into the same folder. */
 function isSame(one: Transfer, other: Transfer): boolean {
-  const key = ({ direction, title, more, place, target, progress }: Transfer) => [direction, title, more, place, progress.peer_id ?? target].join("\0");
-  return key(one) === key(other);
+  const key = ({ direction, title, more, place }: Transfer) => [direction, title, more, place].join("\0");
+  const [id, otherId] = [one.progress.peer_id, other.progress.peer_id];
+  // One that reached nobody has a target only.
+  const areOfOne = id !== null && otherId !== null ? id === otherId : one.target !== "" && one.target === other.target;
+  return key(one) === key(other) && areOfOne;
 }
 
 /** What has ended, the latest first. */
@@ -156,11 +159,15 @@ export class Transfers {
     return this.list.find((transfer) => transfer.id === id);
   }
 
-  /** Whether it failed, and the same arrived completely afterwards. */
-  isResolved(transfer: Transfer): boolean {
-    if (!hasFailed(transfer)) return false;
-    const later = this.list.slice(0, Math.max(0, this.list.indexOf(transfer)));
-    return later.some((other) => other.status.state === "done" && isSame(other, transfer));
+  /**
+   * What became of one that failed when the same was transferred later: all of it arrived, or that
+   * one's report says what is missing still.
+   */
+  afterFailure(transfer: Transfer): "resolved" | "repeated" | null {
+    if (!hasFailed(transfer)) return null;
+    const later = this.list.slice(0, Math.max(0, this.list.indexOf(transfer))).filter((other) => isSame(other, transfer));
+    if (later.some(({ status }) => status.state === "done")) return "resolved";
+    return later.some(({ status }) => status.state === "done_with_failures") ? "repeated" : null;
   }
 
   /** Lists a transfer, once, and follows it until it has ended. */

@@ -51,6 +51,16 @@ export function focusNear(row: HTMLElement | undefined): () => Promise<void> {
   };
 }
 
+/** The element that shows a transfer, if the view lists it. */
+export function transferShown(id: string): HTMLElement | null {
+  return document.querySelector<HTMLElement>(`[data-transfer="${CSS.escape(id)}"]`);
+}
+
+/** The keyboard goes to a transfer that has begun, if the view lists it. */
+export function handTo({ id }: { id: string }): void {
+  void tick().then(() => transferShown(id)?.focus());
+}
+
 /**
  * Hands the keyboard on, when what has it is replaced, to what `successor` finds, else to the
  * heading.

@@ -73,6 +73,6 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   test(`a transfer under way in ${theme} looks as it is kept`, (t) => underway(t, { env }, running));
 
   // Its words are longer.
-  const inGerman = async (page, what) => kept(false)(page, `${what}-de`);
+  const inGerman = async (page, what) => kept(false, "ol")(page, `${what}-de`);
   test(`sending to an address in German and ${theme} looks as it is kept`, (t) => meeting(t, { env, language: "de" }, inGerman));
 }

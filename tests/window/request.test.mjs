@@ -41,7 +41,7 @@ driven("a window without the code sends once the other window's request was answ
   await here.click(ANOTHER);
   await here.fill(field("address"), lab.target);
   await here.click(`//main//form//button[normalize-space(.) = "Send"]`);
-  await here.wait(showing("it says that ada-laptop wants to connect"));
+  await here.wait(showing("a message there says that ada-laptop wants to connect"));
   await there.wait(request("ada-laptop wants to connect"));
   assert.equal(await there.text("//h1"), "Activity", "the view stays");
   await keepPicture(there, "request");
@@ -93,7 +93,7 @@ driven("a request is readable in every size, and a click opens a code where none
   await eventually("the request to go", async () => !(await page.find("//*[@data-request]")));
 });
 
-driven("a request takes no keyboard, and one that is blocked with it does not come back", async (t) => {
+driven("a request takes no keyboard, and one that is blocked with it comes back by Undo only", async (t) => {
   const base = folder();
   const near = await windowDevice(base, "near");
   const far = new Device(base, "far");
@@ -116,6 +116,10 @@ driven("a request takes no keyboard, and one that is blocked with it does not co
   await eventually("the request to go", async () => !(await page.find("//*[@data-request]")));
   await page.wait(showing("Nothing from far or its address is shown"));
   assert.equal(await page.script(() => document.activeElement === document.body), false);
+  await page.click(button("Undo"));
+  await page.wait(request("far wants to connect"));
+  await page.click(answer("far", "Block"));
+  await eventually("the request to go", async () => !(await page.find("//*[@data-request]")));
   await asks(t, far, tree, near.target);
   assert.doesNotMatch((await near.run(["status"])).stdout, /wants to connect/);
   assert.ok(!(await page.find("//*[@data-request]")));

@@ -223,6 +223,28 @@ describe("activity", () => {
     expect(opened()).toHaveLength(2);
   });
 
+  test("what reached nobody is folded once the same has arrived at that target", async () => {
+    const { report } = failed({ code: "destination_gone" });
+    const nobody = progress({ stage: "ended", peer: null, peer_id: null });
+    const unreached = (id: string, target: string) => moving({ id, target, progress: nobody, report: { ...report, ended_at: 100 } as Report });
+    const done = moving({ id: "t3", target: "lab-ws", progress: progress({ stage: "ended" }), report: { ...report, outcome: "complete", ended_at: 300 } as Report });
+    await startWindow({ transfers: [unreached("t1", "lab-ws"), unreached("t2", "nas"), done] });
+    await show("activity");
+    expect(screen.getAllByText(t("activity.resolved"))).toHaveLength(1);
+    expect(document.querySelector("[data-transfer=t1]")).toHaveTextContent(t("activity.resolved"));
+  });
+
+  test("what failed is folded once the same was transferred in part, whose report says what is missing", async () => {
+    const { report } = failed({ code: "destination_gone" });
+    const failures = [{ path: "set/secret", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
+    const ended = (id: string, at: number) => moving({ id, progress: progress({ stage: "ended" }), report: { ...report, outcome: "partial", failed: 1, failures, ended_at: at } as unknown as Report });
+    await startWindow({ transfers: [ended("t1", 100), ended("t2", 200)] });
+    await show("activity");
+    expect(document.querySelector("[data-transfer=t1]")).toHaveTextContent(t("activity.repeated"));
+    const opened = screen.getAllByRole("button", { expanded: true }).map((button) => button.closest("[data-transfer]")?.getAttribute("data-transfer"));
+    expect(new Set(opened)).toEqual(new Set(["t2"]));
+  });
+
   test("one that waits is told to go on by its own button, where that can help", async () => {
     const interruption = { why: "full", needed: 6000, free: 1000, entries: 0, next_try_seconds: null, gives_up_seconds: 60 } as const;
     const waiting = { why: "broken", next_try_seconds: null, gives_up_seconds: 60 } as const;

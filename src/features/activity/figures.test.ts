@@ -1,6 +1,8 @@
 import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
-import { expect, test } from "vitest";
+import { tick } from "svelte";
+import uPlot from "uplot";
+import { expect, test, vi } from "vitest";
 import type { Report, SeriesPoint } from "../../ipc";
 import { t } from "../../messages";
 import { course } from "../../state/course";
@@ -79,4 +81,23 @@ test("time without a connection is in the legend and read at its moment, while i
   expect(graph).toHaveAttribute("aria-valuetext", expect.stringContaining(t("graph.interrupted")));
   await user.keyboard("{End}");
   expect(graph).not.toHaveAttribute("aria-valuetext", expect.stringContaining(t("graph.interrupted")));
+});
+
+test("a graph is drawn again with what is new, and not built anew, unless the limit is another one", async () => {
+  const shell = await startWindow({ transfers: [moving({ progress: progress({ seconds: 0.3 }) })] });
+  shell.app.view = "activity";
+  const update = (ms: number, limit: number) => shell.update("t1", { is: "moved", progress: progress({ seconds: ms / 1000, bytes_moved: ms * 2_000, limit_bytes_per_s: limit }) });
+  const built = vi.spyOn(uPlot.prototype, "destroy");
+  const drawn = vi.spyOn(uPlot.prototype, "setData");
+  for (let ms = 400; ms < 4_000; ms += 200) update(ms, 3_000_000);
+  await screen.findByRole("slider");
+  built.mockClear();
+  drawn.mockClear();
+  for (let ms = 4_000; ms < 6_000; ms += 200) {
+    update(ms, 3_000_000);
+    await tick();
+  }
+  expect([built.mock.calls.length, drawn.mock.calls.length]).toEqual([0, 5]);
+  update(6_200, 5_000_000);
+  await waitFor(() => expect(built).toHaveBeenCalledTimes(1));
 });

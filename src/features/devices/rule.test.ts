@@ -18,7 +18,7 @@ describe("a machine's rule", () => {
   test("asks by default, and can accept up to a size, which is typed in gigabytes", async () => {
     const shell = await startWindow({ devices: [labWs] });
     const form = await open();
-    expect(screen.getByText(t("devices.rule.ask"), { selector: "[data-rule]" })).toBeVisible();
+    expect(screen.getByText(t("devices.ruled.ask"), { selector: "[data-rule]" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
     expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", bytesMax: null }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: null } }] });

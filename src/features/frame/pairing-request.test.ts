@@ -99,11 +99,14 @@ describe("a device that wants to pair", () => {
     await waitFor(() => expect(document.body).not.toHaveFocus());
   });
 
-  test("is blocked, and what that means is said", async () => {
+  test("is blocked, which is said and can be undone", async () => {
     const shell = await startWindow({ requests: [pairingRequest()] });
     await user.click(button(await card(), t("request.block")));
     expect(shell.called("blockPairing")).toEqual([{ id: pairingRequest().id }]);
+    shell.tell({ event: "requestsChanged", requests: [] });
     expect(await screen.findByText(t("request.blocked", { name: "ada-laptop" }))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("common.undo") }));
+    expect(shell.called("unblockPairing")).toEqual([{ id: pairingRequest().id }]);
     expect(shell.called("allowPairing")).toEqual([]);
   });
 

@@ -130,7 +130,7 @@ describe("how an offer compares with what is there", () => {
     expect(comparedWords({ ...album, new: 0, unchanged: 0, differing: 2, in_the_way: 1, unreadable: 3 })).toBe("2 differ here, 1 blocked by another item here, 3 not readable here");
     expect(comparedWords({ ...album, new: 0, unchanged: 0, differing: 0 })).toBe("0 new");
     const nothing = { ...album, unchanged: 0, differing: 0 };
-    expect(comparedWords(nothing), "as in a folder that is yet to be made").toBe("All 18 new here");
+    expect(comparedWords(nothing), "as in a folder that is yet to be made").toBe("All new here");
     expect(comparedWords({ ...nothing, at_least: true })).toBe("at least 18 new");
     expect(differenceWords({ ...edited, here_is: "other", edited: false, here_bytes: null, here_changed_at: null }, Date.now())).toBe(t("inbox.differs.other"));
     await startWindow({ devices: [labWs], offers: [offer({ comparison: album })] }, { offerDifferences: () => [{ ...edited, path: { path: "<img src=x onerror=alert(1)>" } }] });

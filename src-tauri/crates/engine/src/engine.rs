@@ -623,6 +623,11 @@ impl Engine {
         self.listeners.requests.block(id)
     }
 
+    /// A person takes a block back: the device's request is shown again. False if it is not blocked.
+    pub fn unblock_pairing(&self, id: DeviceId) -> bool {
+        self.listeners.requests.unblock(id, boot_ms())
+    }
+
     /// Takes all requests to pair off the screen, because nobody listens any more.
     pub fn clear_pairing_requests(&self) {
         self.listeners.requests.clear();

@@ -15,7 +15,7 @@
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
     pub(crate) use ringway_model::{
-        Consent, Difference, DropBox, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery,
+        Consent, DeviceId, Difference, DropBox, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery,
         SettingsInForce, Share, SharedWith, ShownSize, Unfinished,
     };
 
@@ -119,6 +119,9 @@ macro_rules! operations {
                 /// Shows nothing of that device any more, nor of others at its address, until the
                 /// service ends.
                 BlockPairing block_pairing(id: String) -> () = task |shared| shared.app.receiving.block_pairing(&id).await?;
+                /// Takes that back: its request is shown again.
+                UnblockPairing unblock_pairing(id: DeviceId) -> () =
+                    blocking |app| app.receiving.requests.unblock(id)?;
                 /// Asks a receiver to show its code; the answer is its name where both are paired
                 /// already.
                 RequestPairing request_pairing(target: Recipient) -> Option<String> =

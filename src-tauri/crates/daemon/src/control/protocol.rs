@@ -52,8 +52,8 @@ macro_rules! page_fields {
 }
 
 page_fields!(
-    bool, u16, u32, u64, String, Consent, DropBox, OnCancel, OnConflict, OnExisting, PastQuery, Recipient, SharedWith,
-    ShownSize
+    bool, u16, u32, u64, String, Consent, DeviceId, DropBox, OnCancel, OnConflict, OnExisting, PastQuery, Recipient,
+    SharedWith, ShownSize
 );
 
 // What a path in another device's share says, that device looks at.

@@ -42,7 +42,7 @@ struct State {
     /// Those that a person does not want to see for a while, and when they were sent away.
     paused: VecDeque<(Requester, u64)>,
     /// Those that a person does not want to see again.
-    blocked: VecDeque<Requester>,
+    blocked: VecDeque<PairingRequest>,
 }
 
 impl Requests {
@@ -89,9 +89,9 @@ impl Requests {
     pub(crate) fn dismiss(&self, id: DeviceId, now_ms: u64) -> bool {
         let mut state = self.state();
         state.pass(now_ms);
-        let Some(requester) = state.remove(id) else { return false };
-        // No more are shown than are counted, so this stays as short.
-        state.paused.push_back((requester, now_ms));
+        let Some(request) = state.remove(id) else { return false };
+        // No more are shown than are counted or were blocked, so this stays as short.
+        state.paused.push_back((Requester::of(&request), now_ms));
         true
     }
 
@@ -99,11 +99,24 @@ impl Requests {
     /// this program runs. False if it is not shown.
     pub(crate) fn block(&self, id: DeviceId) -> bool {
         let mut state = self.state();
-        let Some(requester) = state.remove(id) else { return false };
+        let Some(request) = state.remove(id) else { return false };
         if state.blocked.len() >= REQUESTERS_BLOCKED_MAX {
             state.blocked.pop_front();
         }
-        state.blocked.push_back(requester);
+        state.blocked.push_back(request);
+        true
+    }
+
+    /// A person takes that back: the request is shown again, unless too many are. False if that
+    /// device is not blocked.
+    pub(crate) fn unblock(&self, id: DeviceId, now_ms: u64) -> bool {
+        let mut state = self.state();
+        state.pass(now_ms);
+        let Some(at) = state.blocked.iter().rposition(|blocked| blocked.id == id) else { return false };
+        let request = state.blocked.remove(at).map(|request| PairingRequest { allowed: false, ..request });
+        if state.shown.len() < REQUESTS_MAX {
+            state.shown.extend(request.map(|request| (request, now_ms)));
+        }
         true
     }
 
@@ -114,7 +127,7 @@ impl Requests {
         let mut state = self.state();
         state.counted.retain(|(counted, _)| !counted.may_be(&paired));
         state.paused.retain(|(paused, _)| !paused.may_be(&paired));
-        state.blocked.retain(|blocked| !blocked.may_be(&paired));
+        state.blocked.retain(|blocked| !Requester::of(blocked).may_be(&paired));
         state.remove(id).is_some()
     }
 
@@ -141,7 +154,7 @@ impl State {
         let is_one = |other: &Requester| other.may_be(requester);
         let is_known = self.shown.iter().any(|(shown, _)| is_one(&Requester::of(shown)))
             || self.paused.iter().any(|(paused, _)| is_one(paused))
-            || self.blocked.iter().any(is_one);
+            || self.blocked.iter().any(|blocked| is_one(&Requester::of(blocked)));
         let of_one = self.counted.iter().filter(|(counted, _)| is_one(counted)).count();
         !is_known
             && self.shown.len() < REQUESTS_MAX
@@ -149,9 +162,9 @@ impl State {
             && of_one < REQUESTS_OF_ONE_MAX
     }
 
-    fn remove(&mut self, id: DeviceId) -> Option<Requester> {
+    fn remove(&mut self, id: DeviceId) -> Option<PairingRequest> {
         let at = self.shown.iter().position(|(request, _)| request.id == id)?;
-        Some(Requester::of(&self.shown.remove(at).0))
+        Some(self.shown.remove(at).0)
     }
 }
 
@@ -252,6 +265,30 @@ mod tests {
         }
         assert!(requests.take(request(2, 2), much_later));
         assert!(!requests.block(id(9)) && !requests.allow(id(9), much_later), "nobody who is not shown is answered");
+    }
+
+    #[test]
+    fn one_whose_block_is_taken_back_is_shown_again_and_has_to_be_allowed_anew() {
+        let requests = Requests::default();
+        assert!(requests.take(request(1, 1), 0));
+        assert!(requests.allow(id(1), 0) && requests.block(id(1)));
+        assert!(requests.unblock(id(1), 1));
+        assert_eq!(requests.shown(2), [request(1, 1)]);
+        assert!(!requests.unblock(id(1), 3), "it is blocked no more");
+        assert!(requests.dismiss(id(1), 4));
+        assert!(requests.take(request(1, 1), 4 + REQUEST_PAUSE_MS));
+    }
+
+    #[test]
+    fn taking_back_blocks_shows_no_more_than_may_be_shown() {
+        let requests = Requests::default();
+        let all = 1..=2 * REQUESTS_MAX as u32;
+        for number in all.clone() {
+            assert!(requests.take(request(number, number), 0));
+            assert!(requests.block(id(number)));
+        }
+        all.for_each(|number| assert!(requests.unblock(id(number), 1)));
+        assert_eq!(requests.shown(2).len(), REQUESTS_MAX);
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl IncomingOffer {
 
     /// Compares it with another folder from now on.
     pub fn compare_with(&self, folder: &Path) {
-        self.listing.compare_with(folder);
+        self.listing.compare_with(folder, false);
     }
 
     /// The entries that differ from what is in the folder, as that policy goes by them and as far

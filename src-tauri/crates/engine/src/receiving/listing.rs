@@ -53,6 +53,8 @@ struct State {
     /// No page follows.
     end: Option<ListingEnd>,
     folder: Option<PathBuf>,
+    /// That folder is made for the offer where nothing is: it is one in a drop box.
+    is_made: bool,
     /// The same without links, once it is compared with.
     real_folder: Option<PathBuf>,
     /// The comparison that counts; earlier ones were of other folders, or of what they held then.
@@ -115,11 +117,12 @@ impl Listing {
         self.changed.notify_all();
     }
 
-    /// Compares with this folder from now on.
-    pub(crate) fn compare_with(self: &Arc<Self>, folder: &Path) {
+    /// Compares with this folder from now on. `is_made`: it is made for the offer where nothing is.
+    pub(crate) fn compare_with(self: &Arc<Self>, folder: &Path, is_made: bool) {
         let mut state = self.state.lock();
         if state.folder.as_deref() != Some(folder) {
             state.folder = Some(folder.to_owned());
+            state.is_made = is_made;
             self.begin_anew(state, COMPARISONS_MAX);
         }
     }
@@ -199,10 +202,10 @@ impl Listing {
         }
         let Some(folder) = state.folder.clone() else { return };
         state.has_begun = true;
-        let (listing, number) = (Arc::clone(self), state.number);
+        let (listing, number, is_made) = (Arc::clone(self), state.number, state.is_made);
         let has_place = self.all.comparing.fetch_add(1, Ordering::Relaxed) < at_once_max;
         let work = move || {
-            let compared = listing.run(number, &folder);
+            let compared = listing.run(number, (&folder, is_made));
             listing.all.comparing.fetch_sub(1, Ordering::Relaxed);
             listing.conclude(number, compared);
         };
@@ -219,14 +222,14 @@ impl Listing {
 
     /// Compares page by page. Returns whether there is more than was compared; none if nothing can
     /// be told.
-    fn run(&self, number: u64, folder: &Path) -> Option<bool> {
+    fn run(&self, number: u64, (folder, is_made): (&Path, bool)) -> Option<bool> {
         let until = Instant::now() + LISTING_TIME_MAX;
         let expected = self.shared.expect(folder);
-        if !expected.is_there(folder) {
+        let is_missing = || folder.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let is_made = (expected == Expected::Made || (is_made && expected == Expected::Any)) && is_missing();
+        if !is_made && !expected.is_there(folder) {
             return None;
         }
-        let is_missing = || folder.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-        let is_made = expected == Expected::Made && is_missing();
         let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
         let brought = self.ask_brought(real.clone());
         {

@@ -360,7 +360,7 @@ async fn tell(
 ) -> Shown {
     let summary = summary(listening, visitor, &decision, folder);
     if matches!(decision, Decision::Ask(_)) {
-        listing.compare_with(&summary.destination.0);
+        listing.compare_with(&summary.destination.0, summary.in_share.is_some());
     }
     let summary = Arc::new(Mutex::new(summary));
     let (answer, answered) = oneshot::channel();

@@ -62,6 +62,11 @@ impl Requests {
         self.answered(self.engine.block_pairing(self.id(id)?))
     }
 
+    /// Takes a block back, which a person did not mean.
+    pub(crate) fn unblock(&self, id: DeviceId) -> Result<(), Fault> {
+        self.answered(self.engine.unblock_pairing(id))
+    }
+
     fn answered(&self, was_shown: bool) -> Result<(), Fault> {
         self.look();
         was_shown.then_some(()).ok_or(Fault::Gone)

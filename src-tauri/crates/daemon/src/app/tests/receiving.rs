@@ -83,6 +83,10 @@ async fn a_device_that_is_blocked_or_sent_away_is_shown_no_more() {
     assert_eq!(far.app.everything().unwrap().requests, []);
     assert_eq!(far.app.receiving.requests.block(&id), Err(Fault::Gone));
     assert_eq!(far.app.receiving.requests.dismiss(&id), Err(Fault::Gone));
+    let key = near.app.engine.this_device().id;
+    far.app.receiving.requests.unblock(key).unwrap();
+    assert_eq!(requests(&mut far).await.iter().map(|request| request.id).collect::<Vec<_>>(), [key]);
+    assert_eq!(far.app.receiving.requests.unblock(key), Err(Fault::Gone), "it is blocked no more");
 }
 
 #[tokio::test(flavor = "multi_thread")]
