@@ -6,8 +6,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
-    CopyReport, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Interruption, Invalid, OnCancel, Operation,
-    Outcome, PathText, Progress, Proven, RateLimit, Report, SeriesPoint, Side, Stage, Text, TransferId, TransferKey,
+    CopyReport, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Interruption, OnCancel, Operation, Outcome,
+    PathText, Progress, Proven, RateLimit, Report, SeriesPoint, Side, Stage, Text, TransferId, TransferKey,
 };
 use ringway_wire::control::Receipt;
 use rustix::io::Errno;
