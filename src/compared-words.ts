@@ -17,7 +17,10 @@ export function comparedWords(compared: Comparison): string {
   return compared.state === "comparing" ? t("comparison.soFar", { counts }) : atLeast(compared, counts);
 }
 
-/** What differed before it was received. The transfer's report says what was new, and what was there already. */
+/**
+ * What differed before it was received. The transfer's report says what was new, and what was there
+ * already.
+ */
 export function differedWords(compared: Comparison): string {
   return atLeast(compared, differingParts(compared).filter((part) => part !== false).join(", "));
 }
@@ -52,8 +55,8 @@ export function isAllNew({ comparison, renamed }: Offer): boolean {
 }
 
 /**
- * What differs is of two kinds: as its device brought it, and the owner's own. `edited` is the part of
- * `differing` that is the owner's.
+ * What differs is of two kinds: as its device brought it, and the owner's own. `edited` is the part
+ * of `differing` that is the owner's.
  */
 function partsOf({ differing, edited }: Comparison): { brought: number; edited: number } {
   return { brought: differing - edited, edited };

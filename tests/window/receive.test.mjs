@@ -82,7 +82,7 @@ driven("an offer says what it would do to its folder, and what differs, before i
   const sending = sender(t, far, album, near.target, { code: await code(page) });
   await page.wait("//*[@data-compared = 'done']");
   // It goes to a folder of its own, unless a person chooses otherwise.
-  await page.wait(showing("4 new"));
+  await page.wait(showing("All new here"));
   await page.wait(showing("Arrives under a new name, because its own is taken here: album (1)."));
   await page.script(() => {
     const select = document.querySelector("[name=existing]");
@@ -100,7 +100,7 @@ driven("an offer says what it would do to its folder, and what differs, before i
   await page.click(button("Hide what differs"));
   // In another view, a line says what its answer does, which keeps both.
   await show(page, "Activity");
-  await page.wait(showing("4 new"));
+  await page.wait(showing("All new here"));
   await page.wait(showing("Arrives under a new name, because its own is taken here: album (1)."));
   await keepPicture(page, "banner-compared");
   await page.click(button("Decline"));

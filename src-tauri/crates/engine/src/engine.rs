@@ -623,7 +623,8 @@ impl Engine {
         self.listeners.requests.block(id)
     }
 
-    /// A person takes a block back: the device's request is shown again. False if it is not blocked.
+    /// A person takes a block back: the device's request is shown again. False if it is not
+    /// blocked.
     pub fn unblock_pairing(&self, id: DeviceId) -> bool {
         self.listeners.requests.unblock(id, boot_ms())
     }
