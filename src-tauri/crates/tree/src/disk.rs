@@ -2,8 +2,8 @@
 //! that a simulation can stand between any two of them. What to ask, and in which order, is the
 //! receiver's business.
 //!
-//! Reading goes to the kernel directly, but for what tells the medium's faults from what somebody has
-//! changed. So does the spool, whose file has no name: nothing of it is
+//! Reading goes to the kernel directly, but for what tells the medium's faults from what somebody
+//! has changed. So does the spool, whose file has no name: nothing of it is
 //! found after a crash.
 mod dir;
 

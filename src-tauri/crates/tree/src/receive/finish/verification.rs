@@ -258,8 +258,8 @@ impl Prover<'_> {
     }
 
     /// Takes its name from a file that is not what it is to be. One that somebody has changed since
-    /// it landed is theirs and keeps it. Where others see it, nothing is removed: it gets a name that
-    /// says that it is not verified.
+    /// it landed is theirs and keeps it. Where others see it, nothing is removed: it gets a name
+    /// that says that it is not verified.
     fn put_away(&mut self, record: &Record) -> io::Result<PutAway> {
         let dir = self.folder(record)?;
         let Incoming { openings, root, .. } = self.incoming;

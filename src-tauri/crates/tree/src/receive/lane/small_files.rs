@@ -329,8 +329,8 @@ impl Worker<'_> {
             });
         let landed = landed.inspect_err(|_| spot.discard(&filling.folder, filling.entry.name.as_bytes()))?;
         let stamp = self.stamp(filling, &landed, &file);
-        // At the top nothing is known of its name before it is booked; there a file never comes this
-        // way.
+        // At the top nothing is known of its name before it is booked; there a file never comes
+        // this way.
         incoming.policy.top.note_landing(&filling.folder, &filling.entry, &landed, &file);
         Ok((landed, stamp))
     }
