@@ -168,6 +168,8 @@ export function editList(edits: Edit[], total: number): EntryList {
 export function failureWords(failure: Failure, peer: string, direction: Direction, got = false): string {
   if (direction === "copying") return copyFailureWords(failure);
   const here = failure.side === "here";
+  // What became of a file that was read back.
+  const atReceiver = here === (direction === "receiving");
   switch (failure.reason) {
     case "os": {
       const told = { operation: operationWords(failure.operation), why: system(failure) };
@@ -176,6 +178,10 @@ export function failureWords(failure: Failure, peer: string, direction: Directio
     case "special_file":
       return t("failure.specialFile");
     case "changed_while_reading":
+      if (atReceiver && failure.operation === "read") {
+        if (got) return here ? t("failure.get.saved", { peer }) : t("failure.served.saved", { peer });
+        return here ? t("failure.saved.here") : t("failure.saved.there", { peer });
+      }
       if (got) return here ? t("failure.served.changed", { peer }) : t("failure.get.changed", { peer });
       return here ? t("failure.changed.here") : t("failure.changed.there", { peer });
     case "path_too_long":
@@ -195,6 +201,10 @@ export function failureWords(failure: Failure, peer: string, direction: Directio
     case "name_not_kept":
       return here ? t("failure.nameUnsupported.here") : t("failure.nameUnsupported.there", { peer });
     case "differs":
+      if (atReceiver && failure.operation === "rename") {
+        if (got) return here ? t("failure.get.unverified") : t("failure.served.unverified", { peer });
+        return here ? t("failure.unverified.here") : t("failure.unverified.there", { peer });
+      }
       if (got) return here ? t("failure.get.differs") : t("failure.served.differs", { peer });
       return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
     // Only copies fail so.

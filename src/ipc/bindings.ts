@@ -671,7 +671,11 @@ export type FailureReason =
 errno: number } | 
 /**  A socket, FIFO or device: not something that can be sent. */
 { reason: "special_file" } | 
-/**  It changed while it was being read: a copy could not be trusted, so none was made. */
+/**
+ *  It changed while it was being read: a copy could not be trusted, so none was made. Reported
+ *  by the receiver of a transfer that is verified: somebody changed it after it had arrived, so
+ *  it was left as it is.
+ */
 { reason: "changed_while_reading" } | 
 /**  Its path is longer than the wire's limit. */
 { reason: "path_too_long" } | 
@@ -691,7 +695,11 @@ errno: number } |
 { reason: "same_file" } | 
 /**  A folder that would be copied into itself; or the copy itself, found inside its source. */
 { reason: "into_itself" } | 
-/**  The bytes read back from the destination differ from those read from the source. */
+/**
+ *  The bytes read back from the destination differ from those read from the source. The
+ *  receiver of a transfer has removed the file, or has renamed it (operation `rename`), with
+ *  `(not verified)` in its name.
+ */
 { reason: "differs" } | 
 /**
  *  Its path leads into Ringway's own folders at the receiver, or would replace a link on the

@@ -9,7 +9,7 @@ import {
 import { join } from "node:path";
 import { test } from "node:test";
 import { run, which } from "../setup/process.mjs";
-import { EXIT, countingNetwork, ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, countingNetwork, ends, eventually, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 
 /**
  * The network holds after this many bytes on one connection: in the middle of the first large file.
@@ -102,8 +102,8 @@ test("a file that is altered at the receiver is named, removed, and sent by the 
   await isFoundOut(t, both.inbox, both, under);
 });
 
-test("a byte that the medium has altered beneath the page cache is found", async (t) => {
-  const both = strangers(t);
+/** Has `work` receive into a folder on a disk whose medium `rot` alters, or skips the test. */
+async function onImage(t, both, work) {
   const image = join(both.base, "image");
   writeFileSync(image, "");
   truncateSync(image, 160 << 20);
@@ -114,20 +114,92 @@ test("a byte that the medium has altered beneath the page cache is found", async
   } catch (error) {
     return t.skip(`no loop mount here: ${error.stderr}`);
   }
-  try {
-    const inbox = join(both.inbox, "in");
-    mkdirSync(inbox);
-    const under = await halfThere(t, inbox, both);
-    execFileSync("sync", ["-f", under.staged]);
-    const start = readFileSync(under.staged).subarray(0, 4096);
+  const rot = (path) => {
+    execFileSync("sync", ["-f", path]);
+    const start = readFileSync(path).subarray(0, 4096);
     const at = readFileSync(image).indexOf(start);
     assert.ok(at > 0, "what was synchronised is in the image");
     flip(image, at + 1000);
-    assert.deepEqual(readFileSync(under.staged).subarray(0, 4096), start, "who reads through the cache sees nothing of it");
-    await isFoundOut(t, inbox, both, under);
+    assert.deepEqual(readFileSync(path).subarray(0, 4096), start, "who reads through the cache sees nothing of it");
+  };
+  try {
+    const inbox = join(both.inbox, "in");
+    mkdirSync(inbox);
+    await work(inbox, rot);
   } finally {
     execFileSync("umount", ["-l", both.inbox]);
   }
+}
+
+test("a byte that the medium has altered beneath the page cache is found", async (t) => {
+  const both = strangers(t);
+  await onImage(t, both, async (inbox, rot) => {
+    const under = await halfThere(t, inbox, both);
+    rot(under.staged);
+    await isFoundOut(t, inbox, both, under);
+  });
+});
+
+/** At the top, and in a folder that came before. */
+const LANDED = ["file.txt", "tree/early"];
+/** They come after these. */
+const LATER = Array.from({ length: 60 }, (_, number) => `tree/later ${number}`);
+
+/**
+ * `LANDED` have their names, and the rest still comes. Then `meddle` does something, and the send
+ * ends. Returns what both ends said.
+ */
+async function landedThen(t, inbox, { source, near, far }, meddle) {
+  const args = ["--on-conflict", "update"];
+  const paths = [join(source, "file.txt"), join(source, "tree")];
+  mkdirSync(paths[1]);
+  writeFileSync(join(paths[1], "before"), "before");
+  const first = await receiver(t, far, inbox, { args });
+  await ends(sender(t, near, paths[1], first.target), first);
+  for (const path of LANDED) writeFileSync(join(source, path), randomBytes(20_000));
+  for (const path of LATER) writeFileSync(join(source, path), randomBytes(200_000));
+  const receiving = await receiver(t, far, inbox, { args });
+  const network = await harmfulNetwork(t, receiving.target, "--hold-after", MIDWAY_BYTES);
+  const sending = sender(t, near, paths, network.target, VERIFY);
+  await network.event("holding");
+  await eventually("the first files", () => LANDED.every((path) => existsSync(join(inbox, path))));
+  assert.ok(!LATER.every((path) => existsSync(join(inbox, path))), "the rest still comes");
+  meddle();
+  network.tell("go on");
+  await ends(sending, receiving, EXIT.partial);
+  for (const path of LATER) assert.ok(readFileSync(join(inbox, path)).equals(readFileSync(join(source, path))), path);
+  return [sending, receiving].map((end) => {
+    const failed = end.events.filter((event) => event.event === "entry_failed");
+    return failed.map(({ path, operation, reason }) => [path, operation, reason]).sort();
+  });
+}
+
+test("a save in place that keeps size and time stays, and both ends say that the file was changed", async (t) => {
+  const both = strangers(t);
+  const saved = (path) => `saved in ${path}`.padEnd(20_000);
+  const said = await landedThen(t, both.inbox, both, () => {
+    for (const path of LANDED) {
+      writeFileSync(join(both.inbox, path), saved(path));
+      run("touch", ["-r", join(both.source, path), join(both.inbox, path)]);
+    }
+  });
+  for (const end of said) assert.deepEqual(end, LANDED.map((path) => [path, "read", "changed_while_reading"]));
+  for (const path of LANDED) assert.equal(readFileSync(join(both.inbox, path), "utf8"), saved(path));
+  assert.deepEqual(readdirSync(both.inbox).sort(), ["file.txt", "tree"]);
+});
+
+test("a file that the medium has altered after it landed gets another name, and comes with the next send", async (t) => {
+  const both = strangers(t);
+  await onImage(t, both, async (inbox, rot) => {
+    const said = await landedThen(t, inbox, both, () => LANDED.forEach((path) => rot(join(inbox, path))));
+    for (const end of said) assert.deepEqual(end, LANDED.map((path) => [path, "rename", "differs"]));
+    assert.deepEqual(readdirSync(inbox).sort(), ["file (not verified).txt", "tree"]);
+    assert.deepEqual(readdirSync(join(inbox, "tree")).sort(), ["before", "early (not verified)", ...LATER.map((path) => path.slice("tree/".length))].sort());
+    const again = await receiver(t, both.far, inbox, { args: ["--on-conflict", "update"] });
+    const paths = ["file.txt", "tree"].map((path) => join(both.source, path));
+    await ends(sender(t, both.near, paths, again.target, VERIFY), again);
+    for (const path of LANDED) assert.ok(readFileSync(join(inbox, path)).equals(readFileSync(join(both.source, path))), path);
+  });
 });
 
 test("existing files are compared, and only those that differ are sent again", async (t) => {

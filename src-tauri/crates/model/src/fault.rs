@@ -176,7 +176,9 @@ pub enum FailureReason {
     },
     /// A socket, FIFO or device: not something that can be sent.
     SpecialFile,
-    /// It changed while it was being read: a copy could not be trusted, so none was made.
+    /// It changed while it was being read: a copy could not be trusted, so none was made. Reported
+    /// by the receiver of a transfer that is verified: somebody changed it after it had arrived, so
+    /// it was left as it is.
     ChangedWhileReading,
     /// Its path is longer than the wire's limit.
     PathTooLong,
@@ -192,7 +194,9 @@ pub enum FailureReason {
     SameFile,
     /// A folder that would be copied into itself; or the copy itself, found inside its source.
     IntoItself,
-    /// The bytes read back from the destination differ from those read from the source.
+    /// The bytes read back from the destination differ from those read from the source. The
+    /// receiver of a transfer has removed the file, or has renamed it (operation `rename`), with
+    /// `(not verified)` in its name.
     Differs,
     /// Its path leads into Ringway's own folders at the receiver, or would replace a link on the
     /// way there.

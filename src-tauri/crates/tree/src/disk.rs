@@ -2,7 +2,8 @@
 //! that a simulation can stand between any two of them. What to ask, and in which order, is the
 //! receiver's business.
 //!
-//! Reading goes to the kernel directly. So does the spool, whose file has no name: nothing of it is
+//! Reading goes to the kernel directly, but for what tells the medium's faults from what somebody
+//! has changed. So does the spool, whose file has no name: nothing of it is
 //! found after a crash.
 mod dir;
 
@@ -10,7 +11,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use ringway_sys::attributes::{self, Timestamp};
+use ringway_sys::attributes::{self, Metadata, Timestamp};
 use ringway_sys::dir::Dir as KernelDir;
 use ringway_sys::file_io::{self, FileIo, WriteAt};
 use ringway_sys::space::{self, Filesystem, Medium};
@@ -205,6 +206,11 @@ pub trait Disk: Send + Sync {
     /// Whether somebody may go on writing into a file that is open for reading here.
     fn has_writers(&self, file: BorrowedFd<'_>) -> bool {
         writers::has_writers(file)
+    }
+
+    /// What an open file is besides its contents.
+    fn metadata(&self, file: BorrowedFd<'_>) -> io::Result<Metadata> {
+        attributes::metadata_of(file)
     }
 
     /// Told of each descriptor of a folder: by that, errors of earlier writes are told once each.

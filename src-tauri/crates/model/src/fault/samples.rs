@@ -102,10 +102,13 @@ pub fn outages() -> Vec<Outage> {
     all
 }
 
-/// Every reason at both ends, of an entry with that path.
+/// Every reason at both ends, of an entry with that path; those of which the operation tells more,
+/// with that, too.
 pub fn failures(path: &PathText) -> Vec<Failure> {
-    let of = |(reason, side)| Failure { path: path.clone(), side, operation: Operation::Write, reason };
-    FAILURE_REASONS.into_iter().flat_map(|reason| SIDES.map(|side| (reason, side))).map(of).collect()
+    let reasons = FAILURE_REASONS.map(|reason| (reason, Operation::Write)).into_iter();
+    let others = [(FailureReason::ChangedWhileReading, Operation::Read), (FailureReason::Differs, Operation::Rename)];
+    let of = |(reason, operation)| SIDES.map(|side| Failure { path: path.clone(), side, operation, reason });
+    reasons.chain(others).flat_map(of).collect()
 }
 
 /// At least one fault for each code, reason and sentence. `text` stands wherever a peer, a disk or

@@ -116,8 +116,12 @@ impl Bottleneck {
 pub fn failure(failure: &Failure, direction: Direction, is_got: bool) -> Says {
     let row = match direction {
         Direction::Copying => copy_failure(failure.reason),
-        Direction::Sending | Direction::Receiving if is_got => got_failure(failure.reason, failure.side),
-        Direction::Sending | Direction::Receiving => transfer_failure(failure.reason, failure.side),
+        Direction::Sending | Direction::Receiving => {
+            let is_receivers = (failure.side == Side::Here) == (direction == Direction::Receiving);
+            let by_reason = if is_got { got_failure } else { transfer_failure };
+            let after_arrival = if is_receivers { after_arrival(failure, is_got) } else { None };
+            after_arrival.unwrap_or_else(|| by_reason(failure.reason, failure.side))
+        }
     };
     match failure.reason {
         FailureReason::Os { errno } | FailureReason::CutShort { errno } => {
@@ -167,6 +171,19 @@ fn transfer_failure(reason: FailureReason, side: Side) -> Row {
         // Only copies fail for these reasons.
         FailureReason::SameFile | FailureReason::IntoItself | FailureReason::CutShort { .. } => copy_failure(reason),
     }
+}
+
+/// What the receiver found when it read a file back. Its operation tells what became of the file.
+fn after_arrival(failure: &Failure, is_got: bool) -> Option<Row> {
+    let rows = match (failure.reason, failure.operation) {
+        (FailureReason::ChangedWhileReading, Operation::Read) if is_got => [FAILURE_GET_SAVED, FAILURE_SERVED_SAVED],
+        (FailureReason::ChangedWhileReading, Operation::Read) => [FAILURE_SAVED_HERE, FAILURE_SAVED_THERE],
+        (FailureReason::Differs, Operation::Rename) if is_got => [FAILURE_GET_UNVERIFIED, FAILURE_SERVED_UNVERIFIED],
+        (FailureReason::Differs, Operation::Rename) => [FAILURE_UNVERIFIED_HERE, FAILURE_UNVERIFIED_THERE],
+        _ => return None,
+    };
+    let [here, there] = rows;
+    Some(if failure.side == Side::Here { here } else { there })
 }
 
 /// What was asked for is got again, and not sent.

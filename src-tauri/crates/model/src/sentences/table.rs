@@ -312,6 +312,30 @@ rows! {
     FAILURE_SERVED_DIFFERS: "failure.served.differs" {
         what: "failed verification on {peer} and was removed there: {peer} can get it again, and if that fails too, check that device's disk",
     }
+    FAILURE_SAVED_HERE: "failure.saved.here" {
+        what: "was changed here after it arrived and stays as it is now: have it sent again to get the sender's version too",
+    }
+    FAILURE_SAVED_THERE: "failure.saved.there" {
+        what: "was changed on {peer} after it arrived and stays as it is there now: send it again if your version is needed there",
+    }
+    FAILURE_GET_SAVED: "failure.get.saved" {
+        what: "was changed here after it arrived and stays as it is now: get it again to have the version from {peer} too",
+    }
+    FAILURE_SERVED_SAVED: "failure.served.saved" {
+        what: "was changed on {peer} after it arrived and stays as it is there now: {peer} can get it again",
+    }
+    FAILURE_UNVERIFIED_HERE: "failure.unverified.here" {
+        what: "failed verification here and was renamed, with (not verified) in its name: have it sent again, and if that fails too, check this device's disk",
+    }
+    FAILURE_UNVERIFIED_THERE: "failure.unverified.there" {
+        what: "failed verification on {peer} and was renamed there, with (not verified) in its name: send it again, and if that fails too, check that device's disk",
+    }
+    FAILURE_GET_UNVERIFIED: "failure.get.unverified" {
+        what: "failed verification here and was renamed, with (not verified) in its name: get it again, and if that fails too, check this device's disk",
+    }
+    FAILURE_SERVED_UNVERIFIED: "failure.served.unverified" {
+        what: "failed verification on {peer} and was renamed there, with (not verified) in its name: {peer} can get it again, and if that fails too, check that device's disk",
+    }
     FAILURE_OWN_FOLDER_HERE: "failure.ownFolder.here" {
         what: "is reserved for Ringway's own folders here, which receive no files",
     }

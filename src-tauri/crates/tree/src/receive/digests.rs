@@ -1,19 +1,18 @@
 //! The records of a transfer that is to be proven: which digests the sender gave, for which file
 //! under which name, until all of it is read back.
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::Operation;
-use ringway_sys::attributes::{Timestamp, metadata_of};
+use ringway_sys::attributes::Timestamp;
 use ringway_wire::control::Progress;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
 use ringway_wire::{Name, RelPath};
 
 use super::failures::{LaneError, Spared, spool_error};
-use super::merge::attributes::timestamp;
+use super::landings::Stamp;
 use super::merge::folders::Folder;
 use super::merge::landing::Landed;
 use super::staging::spool::Spool;
@@ -71,10 +70,8 @@ pub(super) struct Record {
     pub(super) folder: Box<[u8]>,
     pub(super) name: Box<[u8]>,
     pub(super) size: u64,
-    /// As it was set: one that has another by now was changed by somebody else.
-    pub(super) mtime: Timestamp,
-    /// Its inode, 0 if that is not known: another one has been saved in its place.
-    pub(super) ino: u64,
+    /// None if that is not known.
+    pub(super) landed: Option<Stamp>,
     pub(super) link_id: Option<u64>,
     /// Bytes that were counted for it.
     pub(super) bytes: u64,
@@ -83,18 +80,16 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Of a `file` that has landed in `folder`, at `path`.
+    /// Of a file that has landed in `folder`, at `path`, as it was right then.
     pub(super) fn landed(
         (folder, path): (&Folder, RelPath<'_>),
         entry: &Entry<'_>,
-        landed: &Landed,
-        file: impl AsFd,
+        (landed, stamp): (&Landed, Option<Stamp>),
         bytes: u64,
     ) -> Self {
         let name = if let Landed::As(numbered) = landed { numbered } else { entry.name.as_bytes() };
         let at = if folder.is_staged() { At::Staged } else { At::Root };
-        let ino = metadata_of(file).map_or(0, |there| there.ino);
-        Self { ino, ..Self::new(at, (path.as_bytes(), name), entry, bytes) }
+        Self { landed: stamp, ..Self::new(at, (path.as_bytes(), name), entry, bytes) }
     }
 
     /// Of an entry's file, by folder and name.
@@ -105,8 +100,7 @@ impl Record {
             folder: folder.into(),
             name: name.into(),
             size,
-            mtime: timestamp(entry.attributes.mtime),
-            ino: 0,
+            landed: None,
             link_id,
             bytes,
             spared: Spared::default(),
@@ -115,15 +109,20 @@ impl Record {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(96 + self.folder.len() + self.name.len());
+        let mut out = Vec::with_capacity(108 + self.folder.len() + self.name.len());
         out.push(self.at as u8);
         out.push(u8::from(self.link_id.is_some()));
         let Spared { all, reused } = self.spared;
-        for number in [self.size, self.link_id.unwrap_or_default(), self.bytes, all, reused, self.ino] {
+        // No file has inode 0.
+        let none = Timestamp { secs: 0, nanos: 0 };
+        let Stamp { ino, mtime, ctime } = self.landed.unwrap_or(Stamp { ino: 0, mtime: none, ctime: none });
+        for number in [self.size, self.link_id.unwrap_or_default(), self.bytes, all, reused, ino] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        out.extend_from_slice(&self.mtime.secs.to_le_bytes());
-        out.extend_from_slice(&self.mtime.nanos.to_le_bytes());
+        for time in [mtime, ctime] {
+            out.extend_from_slice(&time.secs.to_le_bytes());
+            out.extend_from_slice(&time.nanos.to_le_bytes());
+        }
         match self.contents {
             Contents::Whole(digest) => {
                 out.push(0);
@@ -150,8 +149,11 @@ impl Record {
         let all = u64::from_le_bytes(*take(&mut record)?);
         let reused = u64::from_le_bytes(*take(&mut record)?);
         let ino = u64::from_le_bytes(*take(&mut record)?);
-        let mtime =
-            Timestamp { secs: i64::from_le_bytes(*take(&mut record)?), nanos: u32::from_le_bytes(*take(&mut record)?) };
+        let mut time = || {
+            let secs = i64::from_le_bytes(*take(&mut record)?);
+            Some(Timestamp { secs, nanos: u32::from_le_bytes(*take(&mut record)?) })
+        };
+        let (mtime, ctime) = (time()?, time()?);
         let contents = match take::<1>(&mut record)? {
             [0] => Contents::Whole(Digest(*take(&mut record)?)),
             [1] => Contents::InParts(None),
@@ -164,8 +166,7 @@ impl Record {
             folder: RelPath::new(folder).ok()?.as_bytes().into(),
             name: Name::new(name).ok()?.as_bytes().into(),
             size,
-            mtime,
-            ino,
+            landed: (ino != 0).then_some(Stamp { ino, mtime, ctime }),
             link_id: (linked == 1).then_some(link_id),
             bytes,
             spared: Spared { all, reused },
@@ -298,8 +299,11 @@ mod tests {
             folder: format!("a/{}", number % 5).into_bytes().into(),
             name: number.to_string().into_bytes().into(),
             size: number * 3,
-            mtime: Timestamp { secs: -1, nanos: number as u32 },
-            ino: number + 7,
+            landed: (!number.is_multiple_of(5)).then_some(Stamp {
+                ino: number,
+                mtime: Timestamp { secs: -1, nanos: number as u32 },
+                ctime: Timestamp { secs: number as i64, nanos: 3 },
+            }),
             link_id: number.is_multiple_of(3).then_some(number),
             bytes: number,
             spared: Spared { all: number * 2, reused: number + 1 },

@@ -4,10 +4,31 @@ pub(super) mod log;
 
 use std::collections::{HashMap, HashSet};
 
-use ringway_sys::attributes::Metadata;
+use ringway_sys::attributes::{Metadata, Timestamp};
 
 use super::received_before::{Brought, FILES_IN_ALL_MAX, FILES_MAX, Identity, nanos};
 use log::LandingLog;
+
+/// What tells whether somebody has changed a file since this machine did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::receive) struct Stamp {
+    pub(in crate::receive) ino: u64,
+    pub(in crate::receive) mtime: Timestamp,
+    pub(in crate::receive) ctime: Timestamp,
+}
+
+impl From<Metadata> for Stamp {
+    fn from(Metadata { ino, mtime, ctime, .. }: Metadata) -> Self {
+        Self { ino, mtime, ctime }
+    }
+}
+
+impl Stamp {
+    /// The same of a file that was changed before anybody looked.
+    pub(in crate::receive) fn of_another_time(self) -> Self {
+        Self { ctime: Timestamp { secs: 0, nanos: 0 }, ..self }
+    }
+}
 
 /// What a transfer has put under one top-level name where others see it.
 #[derive(Default)]
@@ -196,7 +217,7 @@ fn note(log: &mut Option<LandingLog>, top: &[u8], entry: Option<(Identity, bool)
 
 #[cfg(test)]
 mod tests {
-    use ringway_sys::attributes::{Timestamp, metadata_of};
+    use ringway_sys::attributes::metadata_of;
 
     use super::*;
     use crate::disk::Dir;

@@ -17,10 +17,26 @@ const EXTENSION_MAX: usize = 16;
 pub(in crate::receive) fn free_number(
     name: &[u8],
     extension: bool,
+    take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    first_that(|number| numbered(name, number, extension), take)
+}
+
+/// The same for a name that says that the file is not verified.
+pub(in crate::receive) fn unverified_name(
+    name: &[u8],
+    take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    let mark = |number| if number == 1 { " (not verified)".to_owned() } else { format!(" (not verified {number})") };
+    first_that(|number| marked(name, &mark(number), true), take)
+}
+
+fn first_that(
+    candidate: impl Fn(u32) -> Vec<u8>,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<Vec<u8>> {
     for number in 1..=NUMBER_MAX {
-        let candidate = numbered(name, number, extension);
+        let candidate = candidate(number);
         match take(&candidate) {
             Ok(()) => return Ok(candidate),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -85,14 +101,18 @@ pub(in crate::receive) fn is_free(dir: &Dir, name: &[u8]) -> io::Result<()> {
 /// `name (2).ext`, or `name (2)` for a folder; the stem is shortened where that would be too long,
 /// not in the middle of a character.
 pub(in crate::receive) fn numbered(name: &[u8], number: u32, extension: bool) -> Vec<u8> {
+    marked(name, &format!(" ({number})"), extension)
+}
+
+/// The same with any `mark`.
+fn marked(name: &[u8], mark: &str, extension: bool) -> Vec<u8> {
     let dot = name.iter().rposition(|byte| *byte == b'.').filter(|at| *at > 0 && name.len() - at <= EXTENSION_MAX);
     let (stem, tail) = name.split_at(dot.filter(|_| extension).unwrap_or(name.len()));
-    let number = format!(" ({number})");
-    let mut keep = stem.len().min(NAME_MAX - number.len() - tail.len());
+    let mut keep = stem.len().min(NAME_MAX - mark.len() - tail.len());
     if let Ok(text) = std::str::from_utf8(stem) {
         while !text.is_char_boundary(keep) {
             keep -= 1;
         }
     }
-    [&stem[..keep], number.as_bytes(), tail].concat()
+    [&stem[..keep], mark.as_bytes(), tail].concat()
 }

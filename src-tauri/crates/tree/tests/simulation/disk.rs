@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use parking_lot::{Mutex, MutexGuard};
+use ringway_sys::attributes::Timestamp as Ctime;
 use ringway_sys::space::Filesystem;
 use ringway_wire::lane::Timestamp;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
@@ -123,6 +124,8 @@ pub(crate) struct State {
     died_in: Option<&'static str>,
     pub(crate) filesystem: Filesystem,
     rotten: HashSet<Ino>,
+    /// Change times of files that memory has let go of, after that and before.
+    forgotten: HashMap<Ino, (Ctime, Ctime)>,
     /// Errors that the medium has reported, and how many of them each descriptor was told.
     errors: u64,
     told: HashMap<RawFd, Arc<AtomicU64>>,
@@ -175,6 +178,7 @@ impl Simulated {
             died_in: None,
             filesystem: EXT4,
             rotten: HashSet::new(),
+            forgotten: HashMap::new(),
             errors: 0,
             told: HashMap::new(),
             reported: 0,

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_wire::control::Proven;
 use rustix::io::Errno;
 
@@ -16,7 +16,7 @@ use crate::readback::{self, Part, Reading};
 use crate::receive::digests::{At, Contents, Proof, Record, Records};
 use crate::receive::failures::{EntryError, LaneError, failed, is, spool_error};
 use crate::receive::finish::FinishError;
-use crate::receive::staging::exchanges::take_away;
+use crate::receive::staging::exchanges::mark_unverified;
 use crate::receive::{Incoming, OWNER_READS};
 
 /// Records that a thread takes at a time.
@@ -239,41 +239,80 @@ impl Prover<'_> {
         };
         let incoming = self.incoming;
         incoming.results.tally.lost(record.bytes, record.spared);
-        let (operation, reason) = match wrong {
-            Wrong::Gone(errno) => (Operation::Open, FailureReason::Os { errno }),
-            Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os { errno }),
-            Wrong::Differs => (Operation::Read, FailureReason::Differs),
-        };
-        incoming.results.failures.add(&record.folder, Some(&record.name), EntryError { operation, reason });
         if let Some(id) = record.link_id {
             incoming.deferred.links.lock().forget(id);
         }
-        if !matches!(wrong, Wrong::Gone(_))
-            && let Err(error) = self.remove(record)
-        {
-            incoming.results.failures.add(&record.folder, Some(&record.name), failed(Operation::Remove, &error));
+        let put_away = if matches!(wrong, Wrong::Gone(_)) { Ok(PutAway::Stays) } else { self.put_away(record) };
+        let (operation, reason) = match (wrong, &put_away) {
+            (Wrong::Gone(errno), _) => (Operation::Open, FailureReason::Os { errno }),
+            (Wrong::Unreadable(errno), _) => (Operation::Read, FailureReason::Os { errno }),
+            (Wrong::Differs, Ok(PutAway::Removed) | Err(_)) => (Operation::Read, FailureReason::Differs),
+            (Wrong::Differs, Ok(PutAway::Renamed)) => (Operation::Rename, FailureReason::Differs),
+            (Wrong::Differs, Ok(PutAway::Stays)) => (Operation::Read, FailureReason::ChangedWhileReading),
+        };
+        let failed_as = |error| incoming.results.failures.add(&record.folder, Some(&record.name), error);
+        failed_as(EntryError { operation, reason });
+        if let Err(error) = put_away {
+            failed_as(failed(Operation::Remove, &error));
         }
     }
 
     /// Takes its name from a file that is not what it is to be. One that somebody has changed since
-    /// it was written is theirs.
-    fn remove(&mut self, record: &Record) -> io::Result<()> {
+    /// it landed is theirs and keeps it. Where others see it, nothing is removed: it gets a name
+    /// that says that it is not verified.
+    fn put_away(&mut self, record: &Record) -> io::Result<PutAway> {
         let dir = self.folder(record)?;
-        let there = dir.metadata(&record.name)?;
-        let is_staged = record.at == At::Staged;
-        let is_it = record.ino == 0 || there.ino == record.ino;
-        let ours = is_staged || (there.kind == Kind::File && there.mtime == record.mtime && is_it);
-        if !ours {
-            return Ok(());
+        let Incoming { openings, root, .. } = self.incoming;
+        if record.at == At::Staged {
+            return dir.unlink(&record.name).map(|()| PutAway::Removed);
         }
-        if is_staged {
-            return dir.unlink(&record.name);
-        }
-        let Incoming { openings, root, staging, .. } = self.incoming;
         let _opening = openings.open_path_for_change(&dir, &record.folder);
-        let temporary = staging.temporaries.next();
-        take_away(&staging.dir, &temporary, (&root.here(&record.folder), &dir), &record.name, &there).map(drop)
+        let file = match dir.open_read(&record.name) {
+            // Its mode lets nobody read it.
+            Err(error) if is(&error, Errno::ACCESS) => None,
+            // Nothing has the name any more, or a link.
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is(&error, Errno::LOOP) => {
+                return Ok(PutAway::Stays);
+            }
+            file => Some(file?),
+        };
+        let there = match &file {
+            Some(file) if root.disk().has_writers(file.as_fd()) => return Ok(PutAway::Stays),
+            Some(file) => root.disk().metadata(file.as_fd())?,
+            None => dir.metadata(&record.name)?,
+        };
+        // Reading it has taken a change of its mode.
+        let may_tell = file.is_some();
+        if self.is_changed(record, &dir, &there, may_tell)? || !mark_unverified(&dir, &record.name, &there)? {
+            return Ok(PutAway::Stays);
+        }
+        Ok(PutAway::Renamed)
     }
+
+    /// Whether somebody has certainly changed a file since it landed. Its change time tells that
+    /// only if it `may_tell`.
+    fn is_changed(&self, record: &Record, dir: &Dir, there: &Metadata, may_tell: bool) -> io::Result<bool> {
+        let Some(landed) = record.landed else { return Ok(false) };
+        if (there.kind, there.size, there.mtime) != (Kind::File, record.size, landed.mtime) {
+            return Ok(true);
+        }
+        // Some filesystems give a file that was forgotten another inode, and show its modification
+        // time for its change time.
+        if there.ino != landed.ino {
+            let filesystem = self.incoming.root.disk().filesystem(dir.as_fd())?;
+            return Ok(filesystem.keeps_inode_numbers());
+        }
+        Ok(may_tell && there.ctime != landed.ctime && there.ctime != there.mtime)
+    }
+}
+
+/// What became of a file that is not what it is to be.
+enum PutAway {
+    Removed,
+    /// It has a name that says that it is not verified.
+    Renamed,
+    /// It is its owner's, or there is none.
+    Stays,
 }
 
 fn errno(error: &io::Error) -> i32 {

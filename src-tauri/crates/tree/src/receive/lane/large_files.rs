@@ -509,6 +509,7 @@ impl Worker<'_> {
                     Err(trouble)
                 })?,
         };
+        let stamp = incoming.stamp_of(&part.file);
         if let Some(same) = &part.same {
             // It only takes room. Where it cannot be removed it goes with its folder.
             let _ = same.remove();
@@ -524,7 +525,7 @@ impl Worker<'_> {
             whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
             incoming.staging.journal.whole(&mut whole, false);
         }
-        let record = Record { spared, ..Record::landed((folder, path), &entry, &landed, &part.file, bytes) };
+        let record = Record { spared, ..Record::landed((folder, path), &entry, (&landed, stamp), bytes) };
         self.keep_for_proof(&record, &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }

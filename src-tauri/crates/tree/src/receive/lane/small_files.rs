@@ -13,8 +13,10 @@ use rustix::io::Errno;
 
 use crate::descriptors::patiently;
 use crate::disk::Disk;
+use crate::readback::Part;
 use crate::receive::digests::{Contents, Record};
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed};
+use crate::receive::landings::Stamp;
 use crate::receive::lane::Worker;
 use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::Folder;
@@ -242,7 +244,7 @@ impl Worker<'_> {
             self.set_aside(&filling.spot, &filling.entry, holds())?;
             return Ok(());
         }
-        let landed = match settled.and_then(|()| self.land_file(&filling, io)) {
+        let (landed, stamp) = match settled.and_then(|()| self.land_file(&filling, io)) {
             Ok(landed) => landed,
             Err(trouble) => {
                 let is_of_use = incoming.deferred.may_set_aside(&trouble, &filling.entry);
@@ -260,15 +262,16 @@ impl Worker<'_> {
             self.wholes.add(filling.path, &filling.entry, bytes);
         }
         if let Some(digest) = filling.contents.digest {
-            let record = Record::landed((&filling.folder, filling.path), &filling.entry, &landed, &filling.file, bytes);
+            let place = (&*filling.folder, filling.path);
+            let record = Record::landed(place, &filling.entry, (&landed, stamp), bytes);
             self.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
         }
         dressed.map_err(during(Operation::Metadata))
     }
 
-    fn land_file(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
+    fn land_file(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<(Landed, Option<Stamp>), Trouble> {
         if matches!(filling.spot, Spot::Own) {
-            return Ok(Landed::There);
+            return Ok((Landed::There, None));
         }
         let crossed = FailureReason::Os { errno: Errno::XDEV.raw_os_error() };
         match self.incoming.land(&filling.spot, &filling.folder, &filling.entry, filling.decision) {
@@ -280,13 +283,33 @@ impl Worker<'_> {
                 filling.spot.discard(&filling.folder, filling.entry.name.as_bytes());
                 self.write_beside(filling, io)
             }
-            landed => landed,
+            landed => {
+                let landed = landed?;
+                let stamp = self.stamp(filling, &landed, &filling.file);
+                Ok((landed, stamp))
+            }
         }
+    }
+
+    /// What tells a file that has just landed from one that is changed later. This thread may have
+    /// been interrupted in between: if the file holds something else, its owner has saved it.
+    fn stamp(&mut self, filling: &Filling<'_>, landed: &Landed, file: &OwnedFd) -> Option<Stamp> {
+        let stamp = self.incoming.stamp_of(file)?;
+        let name = landed.name().unwrap_or(filling.entry.name.as_bytes());
+        let (len, digest) = (filling.contents.body.len() as u64, filling.contents.digest?);
+        let whole = Part { offset: 0, len, digest: blake3::Hash::from_bytes(digest.0) };
+        let reading = self.reading.get_or_insert_default();
+        let is_saved = filling
+            .folder
+            .dir
+            .open_read(name)
+            .is_ok_and(|there| reading.is_same(&there, len, &whole, || false).is_ok_and(|same| !same));
+        Some(if is_saved { stamp.of_another_time() } else { stamp })
     }
 
     /// Writes a file once more, in its own folder, because that takes no renames from the staging
     /// folder.
-    fn write_beside(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
+    fn write_beside(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<(Landed, Option<Stamp>), Trouble> {
         let incoming = self.incoming;
         let created = CreationMode::Provisional;
         let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes(), created)?;
@@ -304,13 +327,12 @@ impl Worker<'_> {
                 incoming.staging.settle(&file, &spot).map_err(during(Operation::Sync))?;
                 incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
             });
-        match &landed {
-            // At the top nothing is known of its name before it is booked; there a file never comes
-            // this way.
-            Ok(landed) => incoming.policy.top.note_landing(&filling.folder, &filling.entry, landed, &file),
-            Err(_) => spot.discard(&filling.folder, filling.entry.name.as_bytes()),
-        }
-        landed
+        let landed = landed.inspect_err(|_| spot.discard(&filling.folder, filling.entry.name.as_bytes()))?;
+        let stamp = self.stamp(filling, &landed, &file);
+        // At the top nothing is known of its name before it is booked; there a file never comes
+        // this way.
+        incoming.policy.top.note_landing(&filling.folder, &filling.entry, &landed, &file);
+        Ok((landed, stamp))
     }
 }
 

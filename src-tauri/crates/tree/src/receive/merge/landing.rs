@@ -1,6 +1,7 @@
 //! Gives what is whole its final name: what to do with what has that name already, and numbered
 //! names.
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use crate::disk::Dir;
@@ -13,6 +14,7 @@ use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::filesystem::own_names::reads_as_own;
 use crate::receive::Incoming;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is, is_full};
+use crate::receive::landings::Stamp;
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::{Folder, Landing};
 use crate::receive::numbered::free_number;
@@ -168,6 +170,12 @@ impl Incoming {
             reason: FailureReason::Os { errno: Errno::EXIST.raw_os_error() },
         }
         .into())
+    }
+
+    /// What tells a file that has just landed from one that is changed later, where that will be
+    /// asked. Its owner is to have no time in between.
+    pub(in crate::receive) fn stamp_of(&self, file: &OwnedFd) -> Option<Stamp> {
+        self.proof.as_ref().and_then(|_| self.root.disk().metadata(file.as_fd()).ok()).map(Stamp::from)
     }
 
     pub(in crate::receive) fn land_numbered(

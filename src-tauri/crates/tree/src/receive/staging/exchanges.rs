@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use crate::disk::Dir;
 use crate::receive::FILLING_FILE_MODE;
 use crate::receive::failures::is;
-use crate::receive::numbered::free_number;
+use crate::receive::numbered::{free_number, unverified_name};
 use crate::receive::staging::spot::Spot;
 
 /// What the names of records begin with. The name of the staged file follows.
@@ -196,13 +196,10 @@ pub(in crate::receive) fn take_away(
 ) -> io::Result<bool> {
     let recorded = record((staging, &Spot::Own), temporary, (path, name), (was, was))?;
     let taken = dir.rename_noreplace(name, dir, temporary).and_then(|()| {
-        let there = dir.metadata(temporary)?;
-        if (there.dev, version_of(&there)) == (was.dev, version_of(was)) {
+        if is_still(dir, temporary, was) {
             return dir.unlink(temporary).map(|()| true);
         }
-        let back = dir.rename_noreplace(temporary, dir, name);
-        back.or_else(|_| free_number(name, true, |name| dir.rename_noreplace(temporary, dir, name)).map(drop))?;
-        Ok(false)
+        give_back(dir, temporary, name).map(|()| false)
     });
     if taken.is_ok() || !recorded.may_hold_owners(dir, temporary) {
         recorded.forget();
@@ -212,6 +209,27 @@ pub(in crate::receive) fn take_away(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         taken => taken,
     }
+}
+
+/// Renames a file that is not what was sent, so that its new name says that it is not verified: its
+/// owner may have saved it so. What somebody else has put there since it `was` looked at keeps the
+/// name. Returns whether it was renamed.
+pub(in crate::receive) fn mark_unverified(dir: &Dir, name: &[u8], was: &Metadata) -> io::Result<bool> {
+    let marked = match unverified_name(name, |marked| dir.rename_noreplace(name, dir, marked)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        marked => marked?,
+    };
+    if is_still(dir, &marked, was) { Ok(true) } else { give_back(dir, &marked, name).map(|()| false) }
+}
+
+fn is_still(dir: &Dir, name: &[u8], was: &Metadata) -> bool {
+    dir.metadata(name).is_ok_and(|there| (there.dev, version_of(&there)) == (was.dev, version_of(was)))
+}
+
+/// Gives a file its name again, or a number if something has that.
+fn give_back(dir: &Dir, from: &[u8], name: &[u8]) -> io::Result<()> {
+    let back = dir.rename_noreplace(from, dir, name);
+    back.or_else(|_| free_number(name, true, |name| dir.rename_noreplace(from, dir, name)).map(drop))
 }
 
 fn name_of(from_name: &[u8]) -> Vec<u8> {

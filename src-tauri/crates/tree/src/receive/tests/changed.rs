@@ -329,11 +329,7 @@ fn what_was_copied_does_not_count_where_its_file_reads_back_differently() {
     lane = lane.had(0, SIZE as u64).range(0, "old", file("large", SIZE, 0o644), 0, b"", last);
     let (bytes, sent) = lane.folder("old").file("small", &noise(2, 1_000)).end();
     changed.incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
-    // A bad medium: neither size nor time tells.
-    let large = fs::OpenOptions::new().write(true).open(site.at("old/large")).unwrap();
-    let before = large.metadata().unwrap().modified().unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&large, &[old[5] ^ 1], 5).unwrap();
-    large.set_modified(before).unwrap();
+    Medium::default().alter(&site.at("old/large"), 5);
     let (receipt, _) = changed.incoming.finish(&sent).unwrap();
     assert_eq!(changed.incoming.results().take_failures().len(), 1);
     assert_eq!((receipt.there.files, receipt.there.bytes), (1, 1_000));

@@ -1,6 +1,5 @@
 //! What is to be proven: read back from where it lies, and what differs found, named, and left
 //! without its name.
-use std::os::unix::fs::FileExt;
 use std::sync::mpsc;
 
 use ringway_model::Side;
@@ -109,6 +108,18 @@ fn a_file_that_reads_back_differently_is_named_and_not_there() {
     }
 }
 
+impl Medium {
+    fn begin(self: &Arc<Self>, options: DestinationOptions) -> Arc<Incoming> {
+        Incoming::begin_on(options, Arc::clone(self) as Arc<dyn Disk>).unwrap()
+    }
+}
+
+impl Disk for Medium {
+    fn metadata(&self, file: BorrowedFd<'_>) -> io::Result<Metadata> {
+        Medium::metadata(self, file)
+    }
+}
+
 /// A disk that removes no file of that name.
 struct Keeping(&'static [u8]);
 
@@ -191,23 +202,107 @@ fn aside(site: &Site) -> PathBuf {
     folders.flat_map(|folder| fs::read_dir(folder).unwrap()).next().unwrap().unwrap().path()
 }
 
+fn changed(path: &str) -> Failure {
+    Failure { reason: FailureReason::ChangedWhileReading, ..differs(path) }
+}
+
+/// It has another name now.
+fn renamed(path: &str) -> Failure {
+    Failure { operation: Operation::Rename, ..differs(path) }
+}
+
 #[test]
-fn in_a_merge_what_differs_goes_and_what_somebody_has_changed_stays() {
-    let (site, large) = (Site::new(), contents(LARGE));
+fn in_a_merge_what_differs_loses_its_name_and_what_somebody_has_changed_stays() {
+    let (site, large, medium) = (Site::new(), contents(LARGE), Arc::new(Medium::default()));
     fs::create_dir_all(site.at("top")).unwrap();
     fs::write(site.at("top/mine"), "mine").unwrap();
-    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let incoming = medium.begin(options(&site, OnConflict::Replace));
     let meddle = || {
-        alter(&site.at("top/one"), 0);
-        alter(&site.at("top/large"), 1 << 20);
+        medium.alter(&site.at("top/one"), 0);
+        medium.alter(&site.at("top/large"), 1 << 20);
         fs::write(site.at("top/two"), "edited").unwrap();
     };
     let (receipt, mut failures) = cross_after(&incoming, lane("top", &large), meddle);
     failures.sort_by(|a, b| a.path.cmp(&b.path));
-    assert_eq!(failures, ["top/large", "top/one", "top/two"].map(differs));
+    assert_eq!(failures, [renamed("top/large"), renamed("top/one"), changed("top/two")]);
     assert_eq!(receipt.there.files, 3);
     assert!(!site.at("top/one").exists() && !site.at("top/large").exists());
     assert_eq!((site.text("top/two").as_str(), site.text("top/mine").as_str()), ("edited", "mine"));
+}
+
+const MERGED: [&str; 3] = ["file.txt", "top/large", "top/one"];
+
+/// Files at the top, and in a folder that the same device has brought.
+fn merged(large: &[u8]) -> (Site, impl Fn() -> Lane) {
+    let site = Site::new();
+    site.receive(site.options(OnConflict::RenameTop), vec![Lane::default().made("top", 0o755).file("old", b"old")]);
+    (site, || unlinked(large).folder("").file("file.txt", b"at the top"))
+}
+
+fn cross_merged(medium: &Arc<Medium>, (site, lane): (&Site, Lane), meddle: impl FnOnce()) -> Vec<Failure> {
+    let incoming = medium.begin(options(site, OnConflict::RenameTop));
+    let (receipt, mut failures) = cross_after(&incoming, lane, meddle);
+    site.remember(&incoming);
+    assert_eq!(receipt.proven.unwrap().files + failures.len() as u64, 4);
+    failures.sort_by(|a, b| a.path.cmp(&b.path));
+    failures
+}
+
+#[test]
+fn save_in_place_with_the_same_size_and_time_stays() {
+    let large = contents(LARGE);
+    let (site, lane) = merged(&large);
+    let read = || MERGED.map(|path| fs::read(site.at(path)).unwrap());
+    let mut saved = None;
+    let failures = cross_merged(&Arc::default(), (&site, lane()), || {
+        MERGED.iter().for_each(|path| alter(&site.at(path), 0));
+        saved = Some(read());
+    });
+    assert_eq!(failures, MERGED.map(changed));
+    assert!(read() == saved.unwrap());
+    assert_eq!((site.names(), names_in(&site.at("top")).len()), (vec!["file.txt".into(), "top".into()], 4));
+    // They are edits from now on.
+    let lane = Lane::default().folder("top").file("one", b"newest").folder("").file("file.txt", b"newest");
+    let (receipt, ..) = site.receive(site.options(OnConflict::RenameTop), vec![lane]);
+    assert_eq!((receipt.edited, &*site.text("top/one (1)"), &*site.text("file (1).txt")), (2, "newest", "newest"));
+}
+
+#[test]
+fn file_that_is_open_for_writing_when_it_reads_back_differently_stays() {
+    let large = contents(LARGE);
+    let ((site, lane), medium) = (merged(&large), Arc::new(Medium::default()));
+    let mut writer = None;
+    let failures = cross_merged(&medium, (&site, lane()), || {
+        medium.alter(&site.at("top/one"), 0);
+        writer = Some(fs::File::options().append(true).open(site.at("top/one")).unwrap());
+    });
+    assert_eq!(failures, [changed("top/one")]);
+    assert!(site.at("top/one").exists() && writer.is_some());
+}
+
+#[test]
+fn file_that_reads_back_differently_where_others_see_it_gets_a_name_that_says_that_it_is_not_verified() {
+    let large = contents(LARGE);
+    let ((site, lane), medium) = (merged(&large), Arc::new(Medium::default()));
+    for round in 0..2 {
+        let failures = cross_merged(&medium, (&site, lane()), || {
+            MERGED.iter().for_each(|path| medium.alter(&site.at(path), 0));
+        });
+        assert_eq!(failures, MERGED.map(renamed));
+        let mut names = vec!["file (not verified).txt".to_owned(), "top".into()];
+        let mut below =
+            vec!["large (not verified)".to_owned(), "old".into(), "one (not verified)".into(), "two".into()];
+        if round == 1 {
+            names.insert(0, "file (not verified 2).txt".into());
+            below.extend(["large (not verified 2)".into(), "one (not verified 2)".into()]);
+            below.sort();
+        }
+        assert_eq!((site.names(), names_in(&site.at("top"))), (names, below));
+    }
+    assert_eq!(site.text("file (not verified).txt"), "qt the top");
+    // The same once more arrives.
+    assert_eq!(cross_merged(&medium, (&site, lane()), || {}), []);
+    assert_eq!((&*site.text("file.txt"), &*site.text("top/one")), ("at the top", "first"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::*;
 use crate::disk::Disk;
 
 const UPDATE: OnConflict = OnConflict::RenameTop;
+const CHANGED: FailureReason = FailureReason::ChangedWhileReading;
 
 /// Which of the receiver's calls the owner is quicker than.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,16 +20,18 @@ enum When {
     AfterLinking,
     /// Before a name is taken away, by whatever call.
     BeforeRemoving,
+    /// After a file has landed, before its times are noted.
+    BeforeNoting,
 }
 
 type Act = Box<dyn FnOnce() + Send>;
 
 /// The kernel's disk, and what the owner does meanwhile: each once, one after the other.
-struct Meanwhile(Mutex<Vec<(When, Act)>>);
+struct Meanwhile(Mutex<Vec<(When, Act)>>, Medium);
 
 impl Meanwhile {
     fn new(acts: Vec<(When, Act)>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(acts)))
+        Arc::new(Self(Mutex::new(acts), Medium::default()))
     }
 
     fn act(&self, when: When) {
@@ -73,6 +76,11 @@ impl Disk for Meanwhile {
     fn unlink(&self, dir: &KernelDir, name: &[u8]) -> io::Result<()> {
         self.act(When::BeforeRemoving);
         dir.unlink(name)
+    }
+
+    fn metadata(&self, file: BorrowedFd<'_>) -> io::Result<Metadata> {
+        self.act(When::BeforeNoting);
+        self.1.metadata(file)
     }
 
     fn exchange(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
@@ -168,22 +176,19 @@ fn what_is_saved_in_the_instant_in_which_a_link_to_anothers_file_is_undone_stays
 }
 
 /// Receives `album/b` to be proven, lets a bad medium alter it, and has the owner act while it
-/// loses its name.
-fn lose_while(site: &Site, acts: Vec<(When, Act)>) {
+/// loses its name. For which reason it has failed is `told`.
+fn lose_while(site: &Site, acts: Vec<(When, Act)>, told: FailureReason) {
     let disk = Meanwhile::new(vec![]);
     let options = DestinationOptions { prove: true, ..site.options(UPDATE) };
     let incoming = Incoming::begin_on(options, Arc::clone(&disk) as Arc<dyn Disk>).unwrap();
     let (bytes, sent) = Lane::default().proving().folder("album").file("b", b"new").end();
     incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Auto)).unwrap();
-    let at = site.at("album/b");
-    let time = fs::metadata(&at).unwrap().modified().unwrap();
-    fs::write(&at, "bad").unwrap();
-    fs::File::options().write(true).open(&at).unwrap().set_modified(time).unwrap();
+    disk.1.alter(&site.at("album/b"), 0);
     disk.0.lock().extend(acts);
     let (receipt, _) = incoming.finish(&sent).unwrap();
     assert_eq!(receipt.proven.unwrap().files, 0);
-    let differs = incoming.results().take_failures().into_iter().map(|failure| failure.reason).collect::<Vec<_>>();
-    assert_eq!(differs, [FailureReason::Differs]);
+    let reasons = incoming.results().take_failures().into_iter().map(|failure| failure.reason).collect::<Vec<_>>();
+    assert_eq!(reasons, [told]);
     disk.check_all_done();
     assert_eq!(site.names(), ["album"]);
 }
@@ -191,7 +196,7 @@ fn lose_while(site: &Site, acts: Vec<(When, Act)>) {
 #[test]
 fn what_is_saved_in_the_instant_in_which_a_file_that_proved_wrong_loses_its_name_stays() {
     let site = received();
-    lose_while(&site, vec![(When::BeforeRemoving, saves(&site, "album/b", "saved"))]);
+    lose_while(&site, vec![(When::BeforeRemoving, saves(&site, "album/b", "saved"))], CHANGED);
     assert_eq!(texts(&site), ["old", "saved"]);
     assert_eq!(site.text("album/b"), "saved");
 }
@@ -203,6 +208,7 @@ fn what_is_saved_twice_while_a_file_that_proved_wrong_loses_its_name_stays_twice
     lose_while(
         &site,
         acts.into_iter().zip(["saved", "again"]).map(|(when, text)| (when, saves(&site, "album/b", text))).collect(),
+        CHANGED,
     );
     assert_eq!(texts(&site), ["again", "old", "saved"]);
     assert_eq!(site.text("album/b"), "again");
@@ -211,8 +217,27 @@ fn what_is_saved_twice_while_a_file_that_proved_wrong_loses_its_name_stays_twice
 #[test]
 fn a_file_that_proved_wrong_loses_its_name() {
     let site = received();
-    lose_while(&site, vec![]);
-    assert_eq!(texts(&site), ["old"]);
+    lose_while(&site, vec![], FailureReason::Differs);
+    assert_eq!(names_in(&site.at("album")), ["a", "b (not verified)"]);
+    assert_eq!(texts(&site), ["old", "~ew"]);
+}
+
+#[test]
+fn what_is_saved_in_place_with_the_same_time_before_that_is_noted_stays() {
+    let site = received();
+    let at = site.at("album/b");
+    let saves: Act = Box::new(move || {
+        let time = fs::metadata(&at).unwrap().modified().unwrap();
+        fs::write(&at, "own").unwrap();
+        fs::File::options().write(true).open(&at).unwrap().set_modified(time).unwrap();
+    });
+    let disk = Meanwhile::new(vec![(When::BeforeNoting, saves)]);
+    let options = DestinationOptions { prove: true, ..site.options(UPDATE) };
+    let incoming = Incoming::begin_on(options, Arc::clone(&disk) as Arc<dyn Disk>).unwrap();
+    let (_, _, failures) = cross(&incoming, vec![Lane::default().proving().folder("album").file("b", b"new")]);
+    disk.check_all_done();
+    assert_eq!(failures.into_iter().map(|failure| failure.reason).collect::<Vec<_>>(), [CHANGED]);
+    assert_eq!((names_in(&site.at("album")), site.text("album/b")), (vec!["a".into(), "b".into()], "own".into()));
 }
 
 #[test]

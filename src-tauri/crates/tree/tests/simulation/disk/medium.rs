@@ -3,6 +3,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use ringway_sys::attributes::{Timestamp as Ctime, metadata_of};
 use ringway_sys::file_io::write_all_at;
 use ringway_wire::lane::Timestamp;
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, UTIME_OMIT};
@@ -153,10 +154,21 @@ impl State {
     pub(super) fn forget_file(&mut self, file: Ino) {
         if matches!(&self.nodes[&file].what, What::File(contents) if !contents.refused.is_empty()) {
             let bytes = self.without_refused(file);
+            let ctime = |state: &Self| metadata_of(&state.nodes[&file].fd).expect("it is open").ctime;
+            let before = self.changed(file, ctime(self));
             self.put(file, &bytes);
+            self.forgotten.insert(file, (ctime(self), before));
         }
         if let Some(What::File(contents)) = self.nodes.get_mut(&file).map(|node| &mut node.what) {
             contents.refused.clear();
+        }
+    }
+
+    /// When a file was changed last, by others than the medium.
+    pub(super) fn changed(&self, file: Ino, ctime: Ctime) -> Ctime {
+        match self.forgotten.get(&file) {
+            Some((after, before)) if *after == ctime => *before,
+            _ => ctime,
         }
     }
 

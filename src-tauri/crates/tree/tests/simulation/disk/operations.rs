@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringway_sys::attributes::Timestamp;
+use ringway_sys::attributes::{Metadata, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, WriteAt, write_all_at};
 use ringway_sys::space::Filesystem;
@@ -419,6 +419,12 @@ impl Disk for Simulated {
     /// This program keeps open what a killed receiver, whose process has gone, would have closed.
     fn has_writers(&self, _file: BorrowedFd<'_>) -> bool {
         false
+    }
+
+    /// What the medium does to a file is no change of it.
+    fn metadata(&self, file: BorrowedFd<'_>) -> io::Result<Metadata> {
+        let there = metadata_of(file)?;
+        Ok(Metadata { ctime: self.state().changed(there.ino, there.ctime), ..there })
     }
 
     fn opened(&self, dir: &Dir) {

@@ -14,6 +14,13 @@ fn is_temporary(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/').next().is_some_and(is_staging)
 }
 
+/// Whether a name says that its file is not what was sent.
+fn is_unverified(path: &[u8]) -> bool {
+    path.windows(MARK.len()).any(|part| part == MARK)
+}
+
+const MARK: &[u8] = b" (not verified";
+
 impl World {
     /// Nothing was sent that had been there.
     pub(super) fn check_sent(&mut self, files: &[SourceFile], sent: &HashMap<Vec<u8>, u64>) {
@@ -48,7 +55,7 @@ impl World {
                 let path = [TOP, &name].concat();
                 // What has rotted is found out by who reads it back. Temporary names go with the
                 // next attempt.
-                if self.site.foreign.contains(&path) || file.is_rotten || is_temporary(&path) {
+                if self.site.foreign.contains(&path) || file.is_rotten || is_temporary(&path) || is_unverified(&path) {
                     continue;
                 }
                 let is_whole = self.source.versions(&path).any(|version| version.is_like(&file));
