@@ -264,6 +264,11 @@ export interface Arguments {
   "failure.get.changed": { peer: string };
   "failure.served.changed": { peer: string };
   "failure.served.differs": { peer: string };
+  "failure.saved.there": { peer: string };
+  "failure.get.saved": { peer: string };
+  "failure.served.saved": { peer: string };
+  "failure.unverified.there": { peer: string };
+  "failure.served.unverified": { peer: string };
   "failure.ownFolder.there": { peer: string };
   "failure.dotName.there": { peer: string };
   "failure.homeFolder.there": { peer: string };
