@@ -205,10 +205,11 @@ test("what two devices have sent is replaced by neither, and what one of them ha
     await send(phone, { "both.txt": "of the phone", "own.txt": "of the phone" }, ...args);
     const further = { "both (2).txt": "of the phone", "own (3).txt": "of the phone" };
     assert.deepEqual(there(), { ...before, "alone.txt": "laptop", ...beside, ...further }, `${args}: and for the other one`);
-    // Unchanged, and then a newer version: each has what it alone has sent.
+    // Unchanged, and then a newer version: what one device alone has sent is updated in place, and
+    // each version beside a file that is not has a number of its own.
     await send(laptop, { "alone.txt": "laptop", "both.txt": "laptop", "own.txt": "laptop" }, ...args);
     await send(laptop, { "alone.txt": "the latest", "both.txt": "the latest", "own.txt": "the latest" }, ...args);
-    const latest = { "alone.txt": "the latest", "both (1).txt": "the latest", "own (2).txt": "the latest" };
-    assert.deepEqual(there(), { ...before, ...latest, ...further }, `${args}: updated in place`);
+    const latest = { "alone.txt": "the latest", "both (3).txt": "the latest", "own (2).txt": "the latest" };
+    assert.deepEqual(there(), { ...before, ...beside, ...further, ...latest }, `${args}: the latest of each`);
   }
 });

@@ -56,8 +56,14 @@ impl Worker<'_> {
             Landed::There | Landed::Unchanged | Landed::Kept | Landed::Own => entry.name.as_bytes(),
         };
         self.count_landed(folder, landed);
-        if matches!(landed, Landed::Unchanged | Landed::Beside(_)) {
-            self.incoming.policy.top.share(folder, entry.name.as_bytes(), name);
+        match landed {
+            Landed::Unchanged => self.incoming.policy.top.share_version(folder, entry),
+            // It is there under one of these names, or stays under a policy by which nothing comes.
+            Landed::Kept if !self.incoming.policy.is_skipped(landed) => {
+                self.incoming.policy.top.share_version(folder, entry);
+            }
+            Landed::Beside(number) => self.incoming.policy.top.share(folder, entry.name.as_bytes(), number),
+            Landed::Kept | Landed::There | Landed::As(_) | Landed::Own => {}
         }
         if folder.landing == Landing::Root {
             self.incoming.policy.top.note_arrived(name, *landed == Landed::There);

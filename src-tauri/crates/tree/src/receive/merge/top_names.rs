@@ -445,6 +445,18 @@ impl TopNames {
         }
     }
 
+    /// The same for a file that is there already under its own name or a numbered one.
+    pub(in crate::receive) fn share_version(&self, folder: &Folder, entry: &Entry<'_>) {
+        if folder.is_staged() || !(self.others_brought)() {
+            return;
+        }
+        let name = entry.name.as_bytes();
+        self.share(folder, name, name);
+        if let Some(number) = self.beside(folder, entry) {
+            self.share(folder, name, &number);
+        }
+    }
+
     /// What is known of files with several names.
     fn linked(&self) -> Option<&Brought> {
         let known = || (self.brought_before)(DESTINATION)?.found_in(&self.root.dir, DESTINATION);
