@@ -195,16 +195,19 @@ test("what two devices have sent is replaced by neither, and what one of them ha
     mkdirSync(inbox);
     // The receiver's own has the name, so what comes gets a number.
     writeFileSync(join(inbox, "own.txt"), "own");
-    await send(laptop, { "alone.txt": "v1", "both.txt": "v1", "own.txt": "v1" }, ...args);
-    await send(phone, { "both.txt": "v1", "own.txt": "v1" }, ...args);
-    const before = there();
-    assert.deepEqual(before, { "alone.txt": "v1", "both.txt": "v1", "own (1).txt": "v1", "own.txt": "own" });
-    await send(laptop, { "alone.txt": "laptop", "both.txt": "laptop", "own.txt": "laptop" }, ...args);
-    const beside = { "both (1).txt": "laptop", "own (2).txt": "laptop" };
-    assert.deepEqual(there(), { ...before, "alone.txt": "laptop", ...beside }, `${args}: both stay`);
+    await send(laptop, { "alone.txt": "v1", "both.txt": "v1", "each.txt": "v1", "own.txt": "v1" }, ...args);
+    for (const round of ["new", "unchanged"]) {
+      await send(phone, { "both.txt": "v1", "each.txt": "by phone", "own.txt": "v1" }, ...args);
+      const all = { "alone.txt": "v1", "both.txt": "v1", "each (1).txt": "by phone", "each.txt": "v1", "own (1).txt": "v1", "own.txt": "own" };
+      assert.deepEqual(there(), all, `${args}: ${round}`);
+    }
+    const { "each (1).txt": number, ...before } = { ...there(), "alone.txt": "laptop", "each.txt": "laptop" };
+    await send(laptop, { "alone.txt": "laptop", "both.txt": "laptop", "each.txt": "laptop", "own.txt": "laptop" }, ...args);
+    const beside = { "both (1).txt": "laptop", "each (1).txt": number, "own (2).txt": "laptop" };
+    assert.deepEqual(there(), { ...before, ...beside }, `${args}: what both have sent stays`);
     await send(phone, { "both.txt": "of the phone", "own.txt": "of the phone" }, ...args);
     const further = { "both (2).txt": "of the phone", "own (3).txt": "of the phone" };
-    assert.deepEqual(there(), { ...before, "alone.txt": "laptop", ...beside, ...further }, `${args}: and for the other one`);
+    assert.deepEqual(there(), { ...before, ...beside, ...further }, `${args}: and for the other one`);
     // Unchanged, and then a newer version: what one device alone has sent is updated in place, and
     // each version beside a file that is not has a number of its own.
     await send(laptop, { "alone.txt": "laptop", "both.txt": "laptop", "own.txt": "laptop" }, ...args);

@@ -57,10 +57,10 @@ impl Worker<'_> {
         };
         self.count_landed(folder, landed);
         match landed {
-            Landed::Unchanged => self.incoming.policy.top.share_version(folder, entry),
+            Landed::Unchanged => self.incoming.policy.top.share_version(folder, entry, true),
             // It is there under one of these names, or stays under a policy by which nothing comes.
             Landed::Kept if !self.incoming.policy.is_skipped(landed) => {
-                self.incoming.policy.top.share_version(folder, entry);
+                self.incoming.policy.top.share_version(folder, entry, false);
             }
             Landed::Beside(number) => self.incoming.policy.top.share(folder, entry.name.as_bytes(), number),
             Landed::Kept | Landed::There | Landed::As(_) | Landed::Own => {}
