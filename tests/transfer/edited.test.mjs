@@ -216,3 +216,37 @@ test("what two devices have sent is replaced by neither, and what one of them ha
     assert.deepEqual(there(), { ...before, ...beside, ...further, ...latest }, `${args}: the latest of each`);
   }
 });
+
+test("a version is not taken for what anybody else has put under its number, however equal their sizes and times are", async (t) => {
+  for (const args of [[], ["--verify"]]) {
+    const { base, inbox, source, near, far } = strangers(t);
+    const other = new Device(base, "other");
+    const send = async (device, version, second, link) => {
+      const folder = join(source, device.name);
+      rmSync(folder, { recursive: true, force: true });
+      mkdirSync(folder);
+      writeFileSync(join(folder, "m.txt"), version);
+      utimesSync(join(folder, "m.txt"), 1_600_000_000 + second, 1_600_000_000 + second);
+      if (link) linkSync(join(folder, "m.txt"), join(folder, link));
+      const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "update"] });
+      const paths = readdirSync(folder).map((name) => join(folder, name));
+      const sending = sender(t, device, paths, receiving.target, { args });
+      await ends(sending, receiving);
+    };
+    await send(near, "version 1", 1);
+    await send(other, "version 1", 1);
+    await send(other, "of others", 2);
+    assert.equal(text(inbox, "m (1).txt"), "of others");
+    await send(near, "version 2", 2, "y.txt");
+    assert.deepEqual([text(inbox, "m (2).txt"), text(inbox, "y.txt")], ["version 2", "version 2"], `${args}`);
+    assert.deepEqual([text(inbox, "m.txt"), text(inbox, "m (1).txt")], ["version 1", "of others"], `${args}`);
+    // The same contents are no reason for a link to what is the receiver's own.
+    writeFileSync(join(inbox, "m.txt"), "my edit");
+    writeFileSync(join(inbox, "m (3).txt"), "version 3");
+    utimesSync(join(inbox, "m (3).txt"), 1_600_000_003, 1_600_000_003);
+    await send(near, "version 3", 3, "z.txt");
+    const [own, z] = ["m (3).txt", "z.txt"].map((name) => statSync(join(inbox, name)));
+    assert.equal(text(inbox, "z.txt"), "version 3");
+    assert.notEqual(z.ino, own.ino, `${args}`);
+  }
+});

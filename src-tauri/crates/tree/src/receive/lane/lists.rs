@@ -234,8 +234,12 @@ impl Worker<'_> {
         if decision == Decision::Replace {
             return None;
         }
-        incoming.policy.top.beside_where(folder, entry, |candidate, there| {
-            landing::is_same(&folder.dir, candidate, there, entry) && self.is_proven(folder, candidate, size, digest)
+        let top = &incoming.policy.top;
+        top.beside_where(folder, entry, |candidate, there| {
+            landing::is_same(&folder.dir, candidate, there, entry)
+                // Beside an edited file it is looked for again, when it is booked.
+                && (decision == Decision::Number || top.is_ours_as(folder, name, candidate, there))
+                && self.is_proven(folder, candidate, size, digest)
         })?;
         Some(if decision == Decision::Number { Decision::Kept } else { Decision::Beside })
     }

@@ -75,8 +75,14 @@ impl Incoming {
         }
         let whole = from.metadata(from_name).ok();
         if let Some(beside) = whole.and_then(|whole| self.beside_with_contents(&whole, spot, folder, entry)) {
-            spot.discard(folder, name);
             self.results.edits.note(folder, entry, &beside);
+            let top = &self.policy.top;
+            let is_ours = |there: &Metadata| top.is_ours_as(folder, name, &beside, there);
+            // No other name of it becomes a link to a file that somebody else has put there.
+            if link_id(entry).is_some() && !folder.dir.metadata(&beside).is_ok_and(|there| is_ours(&there)) {
+                return Ok(Landed::Own);
+            }
+            spot.discard(folder, name);
             return Ok(Landed::Beside(beside));
         }
         let beside = self.land_numbered(from, from_name, folder, name)?;

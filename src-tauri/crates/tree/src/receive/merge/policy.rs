@@ -97,7 +97,7 @@ impl MergePolicy {
         if !self.believes_size_and_time() && !matches!(entry.kind, EntryKind::Symlink { .. }) {
             return self.top.has_received_number(folder, entry);
         }
-        is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.top.beside(folder, entry).is_some()
+        is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.top.beside_by_time(folder, entry).is_some()
     }
 
     /// Whether it is told before an entry comes that this version is there, so that it is not

@@ -426,15 +426,11 @@ impl TopNames {
         }
         for is_last in [false, true] {
             let Ok(there) = folder.dir.metadata(at) else { return };
-            let is_numbered = folder.landing == Landing::Root && at != name;
-            let is_ours = || match is_numbered {
-                true => self
-                    .known_number(folder, name)
-                    .is_some_and(|(brought, number)| number == at && self.is_received(&brought, folder, at, &there)),
-                false => self.is_ours(folder, at, &there),
-            };
             // What cannot be changed has another owner than what is received.
-            if is_changed(&there) || is_ours() || folder.dir.renew_change_time(at, &there).unwrap_or(true) {
+            if is_changed(&there)
+                || self.is_ours_as(folder, name, at, &there)
+                || folder.dir.renew_change_time(at, &there).unwrap_or(true)
+            {
                 return;
             }
             match is_last {
@@ -457,7 +453,7 @@ impl TopNames {
         if folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {
             self.share(folder, name, name);
         }
-        if let Some(number) = self.beside(folder, entry) {
+        if let Some(number) = self.beside_by_time(folder, entry) {
             self.share(folder, name, &number);
         }
     }
@@ -555,9 +551,25 @@ impl TopNames {
     }
 
     /// The numbered name beside an edited file under which this very version of the sender's is
-    /// there, by size and time.
+    /// there. Size and time are believed of what the device has brought. Of a file that anybody may
+    /// have put there the contents are compared once they are here.
     pub(in crate::receive) fn beside(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        self.beside_where(folder, entry, |candidate, there| {
+            is_same(&folder.dir, candidate, there, entry)
+                && (there.kind != Kind::File || self.is_ours_as(folder, entry.name.as_bytes(), candidate, there))
+        })
+    }
+
+    /// The numbered name under which it is there by size and time, whoever has put it there.
+    pub(in crate::receive) fn beside_by_time(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))
+    }
+
+    /// Whether what is there as `at`, and the device calls `name`, is as received from it.
+    pub(in crate::receive) fn is_ours_as(&self, folder: &Folder, name: &[u8], at: &[u8], there: &Metadata) -> bool {
+        let is_number =
+            |(brought, number): (Brought, Vec<u8>)| number == at && self.is_received(&brought, folder, at, there);
+        self.is_ours(folder, at, there) || (at != name && self.known_number(folder, name).is_some_and(is_number))
     }
 
     /// The numbered name of an entry for which `is_it` holds, as [`find_version`] looks for it. A
