@@ -17,8 +17,8 @@ const STEADY_MAX: Duration = Duration::from_secs(60);
 /// of them at its beginning, and then sends the rest.
 const THERE: Duration = Duration::from_secs(1);
 
-/// For so long after its beginning, and after a lost connection, what is found there does not
-/// count: the receiver says at once what it had taken before, and that is no rate.
+/// For so long after a lost connection, what is found there does not count: the receiver says at
+/// once what it had taken before, and that is no rate.
 const FOUND_AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Before that, no time is told if most bytes were there already.
@@ -53,7 +53,7 @@ pub(crate) struct Rate {
     /// Of bytes that were there.
     there: f64,
     /// When it went on last.
-    went_on_at: Duration,
+    went_on_at: Option<Duration>,
     /// When something was done last, and what: a connection that is silent before it is lost says
     /// nothing about how fast it goes.
     moved_at: Duration,
@@ -100,7 +100,7 @@ impl Rate {
         let memory = (at / STEADY_PART).clamp(MEMORY, STEADY_MAX);
         let moved = per_s(done.moved, self.moved.moved, step);
         self.steady.blend(memory, step, at, moved, per_s(done.entries, self.moved.entries, step));
-        if at.saturating_sub(self.went_on_at) > FOUND_AT_ONCE {
+        if self.went_on_at.is_none_or(|since| at.saturating_sub(since) > FOUND_AT_ONCE) {
             let there = (per_s(done.bytes, self.moved.bytes, step) - moved).max(0.0);
             self.there += weight(THERE, step, at) * (there - self.there);
         }
@@ -112,7 +112,7 @@ impl Rate {
     pub(crate) fn go_on(&mut self, at: Duration, done: Amounts) {
         (self.at, self.done) = (at, done);
         (self.moved_at, self.moved) = (at, done);
-        (self.went_on_at, self.there) = (at, 0.0);
+        (self.went_on_at, self.there) = (Some(at), 0.0);
     }
 
     /// Of what is sent, in whole bytes.
