@@ -30,6 +30,8 @@ pub(crate) struct Reception {
     all: Arc<Receptions>,
     device: DeviceId,
     number: u64,
+    /// Nothing was received from another device when it began.
+    began_alone: bool,
 }
 
 impl Receptions {
@@ -38,10 +40,11 @@ impl Receptions {
         let mut state = self.state.lock();
         state.begun += 1;
         let number = state.begun;
+        let began_alone = state.from.iter().all(|(other, from)| *other == device || from.running == 0);
         let from = state.from.entry(device).or_default();
         from.running += 1;
         from.last = number;
-        Reception { all: Arc::clone(self), device, number }
+        Reception { all: Arc::clone(self), device, number, began_alone }
     }
 }
 
@@ -49,7 +52,8 @@ impl Reception {
     /// Whether nothing was received from any other device since it began.
     pub(crate) fn is_alone(&self) -> bool {
         let state = self.all.state.lock();
-        state.from.iter().all(|(device, from)| *device == self.device || (from.running == 0 && from.last < self.number))
+        let is_earlier = |(device, from): (&DeviceId, &From)| *device == self.device || from.last < self.number;
+        self.began_alone && state.from.iter().all(is_earlier)
     }
 }
 
