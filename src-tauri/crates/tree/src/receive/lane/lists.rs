@@ -237,8 +237,8 @@ impl Worker<'_> {
         let top = &incoming.policy.top;
         top.beside_where(folder, entry, |candidate, there| {
             landing::is_same(&folder.dir, candidate, there, entry)
-                // Beside an edited file it is looked for again, when it is booked.
-                && (decision == Decision::Number || top.is_ours_as(folder, name, candidate, there))
+                // No other name of it becomes a link to a file that somebody else has put there.
+                && (landing::link_id(entry).is_none() || top.is_ours_as(folder, name, candidate, there))
                 && self.is_proven(folder, candidate, size, digest)
         })?;
         Some(if decision == Decision::Number { Decision::Kept } else { Decision::Beside })

@@ -175,7 +175,8 @@ impl MergePolicy {
 
     /// The sender's version is beside an edited file, where it was before.
     pub(in crate::receive) fn landed_beside(&self, folder: &Folder, entry: &Entry<'_>, edits: &Edits) -> Landed {
-        match self.top.beside(folder, entry) {
+        // What was proven may be anybody's.
+        match self.top.beside(folder, entry).or_else(|| self.top.beside_by_time(folder, entry)) {
             Some(beside) => {
                 edits.note(folder, entry, &beside);
                 Landed::Beside(beside)
