@@ -560,7 +560,8 @@ impl TopNames {
         })
     }
 
-    /// The numbered name under which it is there by size and time, whoever has put it there.
+    /// The numbered name of a file with the size and the time of the sender's version, whoever has
+    /// put it there.
     pub(in crate::receive) fn beside_by_time(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))
     }
