@@ -8,6 +8,11 @@ import { defineConfig } from "vitest/config";
  */
 const WEBKIT = "safari17.5";
 
+/** A stand-in that the tests load for a module. */
+function inTesting(name: string): string {
+  return new URL(`src/testing/${name}`, import.meta.url).pathname;
+}
+
 export default defineConfig({
   plugins: [svelte(), svelteTesting()],
   publicDir: "static",
@@ -26,7 +31,12 @@ export default defineConfig({
     // clean page (setup.ts).
     pool: "threads",
     isolate: false,
-    // Read whole, for the two parts that are used, it would take most of the time of every test of a view.
-    alias: { "bits-ui": new URL("src/testing/bits-ui.ts", import.meta.url).pathname },
+    alias: [
+      // Read whole, for the two parts that are used, it would take most of the time of every test of a view.
+      { find: "bits-ui", replacement: inTesting("bits-ui.ts") },
+      // Not its style sheet. A mock (vi.mock) would be another one in each file, and what an earlier
+      // file has loaded would keep that file's.
+      { find: /^uplot$/, replacement: inTesting("uplot.ts") },
+    ],
   },
 });

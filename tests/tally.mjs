@@ -7,12 +7,14 @@ const DETAILS_MAX = 40;
  * This many lines of all failed tests' output are repeated at the end, where who sees only the end
  * of a long output still finds them, and no fewer than the second for each test.
  */
-const SHOWN_MAX = 80;
+const SHOWN_MAX = 40;
 const SHOWN_EACH_MIN = 6;
 /** Characters of such a line. */
 const SHOWN_WIDTH = 200;
 /** What the programs around a test say, which tells nothing about a failure. */
 const AROUND = /^\s*(#\s*)?(dbus-daemon\[|SpiRegistry daemon|X connection to)/;
+/** After this line, Testing Library prints the whole page. */
+const PAGE = /^Ignored nodes: /;
 
 /**
  * The results in one stage's output. `take` gets it line by line; `end` finishes with the exit
@@ -68,7 +70,9 @@ export class Tally {
     this.#failedBefore = this.failed;
   }
 
+  /** A program ended. Its list of failures, if there was one, has ended with it. */
   took(name, ms, cpuMs) {
+    this.#detailsLeft = null;
     this.times.push({ name, ms, cpuMs });
   }
 
@@ -118,6 +122,7 @@ export class Tally {
     if (/^(failures:|✖ failing tests:|⎯+ Failed Tests \d+ ⎯+)$/.test(line)) this.#detailsLeft = 0;
     else if (/^(test result:|ℹ |successes:| Test Files)/.test(line)) this.#detailsLeft = null;
     if (this.#detailsLeft === null) return;
+    if (PAGE.test(line)) this.#detailsLeft = 0;
     if (/^(---- .* ----|✖ .*\([\d.]+ms\)| FAIL .*)$/.test(line)) {
       this.#detailsLeft = DETAILS_MAX;
       this.details.push([]);

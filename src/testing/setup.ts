@@ -21,17 +21,6 @@ vi.stubGlobal(
   },
 );
 
-// jsdom draws nothing: the graph is looked at in the real window.
-vi.mock("uplot", () => ({
-  default: class {
-    setData() {}
-    setCursor() {}
-    valToPos = () => 0;
-    setSize() {}
-    destroy() {}
-  },
-}));
-
 document.elementFromPoint = () => null;
 
 // Nor does it lay anything out: what has no place on the page would have no menu either.

@@ -83,6 +83,16 @@ test("many failures share what is repeated, and a line that several printed is r
   assert.deepEqual(shown.slice(0, 8), ["✖ test 0 (1ms)", "  AssertionError: the same", "  0.0", "  0.1", "  0.2", "  0.3", "✖ test 1 (1ms)", "  1.0"]);
 });
 
+test("what is repeated of a failure ends with its program, and has no page in it", () => {
+  const tally = new Tally();
+  ["✖ failing tests:", "✖ one (1ms)", "  its reason"].forEach((line) => tally.take(line));
+  tally.took("a program", 1, 1);
+  ["  ✔ another program's (1ms)", " FAIL  a view > shows", "Error: gone", "Ignored nodes: comments", "<html>"].forEach((line) => tally.take(line));
+  assert.deepEqual(tally.shown(), ["✖ one (1ms)", "  its reason"]);
+  ["⎯⎯⎯ Failed Tests 1 ⎯⎯⎯", " FAIL  a view > shows", "Error: gone", "Ignored nodes: comments", "<html>"].forEach((line) => tally.take(line));
+  assert.deepEqual(tally.shown().slice(2), [" FAIL  a view > shows", "Error: gone"]);
+});
+
 test("vitest: its closing line", () => {
   assert.equal(
     String(tallied(1, "      Tests  1 failed | 12 passed | 2 skipped (15)")),

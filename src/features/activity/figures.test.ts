@@ -97,9 +97,7 @@ test("a graph is drawn again with what is new, and not built anew, unless the li
     update(ms, 3_000_000);
     await tick();
   }
-  // A busy machine draws several updates in one go.
-  await waitFor(() => expect(drawn).toHaveBeenCalled());
-  expect([built.mock.calls.length, drawn.mock.calls.length <= 5]).toEqual([0, true]);
+  expect([built.mock.calls.length, drawn.mock.calls.length]).toEqual([0, 5]);
   update(6_200, 5_000_000);
   await waitFor(() => expect(built).toHaveBeenCalledTimes(1));
 });
