@@ -32,7 +32,8 @@ export default defineConfig({
     pool: "threads",
     isolate: false,
     alias: [
-      // Read whole, for the two parts that are used, it would take most of the time of every test of a view.
+      // Read whole, for the two parts that are used, it would take most of the time of every test of
+      // a view.
       { find: "bits-ui", replacement: inTesting("bits-ui.ts") },
       // Not its style sheet. A mock (vi.mock) would be another one in each file, and what an earlier
       // file has loaded would keep that file's.

@@ -1,11 +1,11 @@
 // Entries that the receiver has edited since they were received, and folders that it made itself:
 // sent again, with each policy and with an accept rule.
 import assert from "node:assert/strict";
-import { chmodSync, linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, readdirSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Device } from "../setup/devices.mjs";
-import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
+import { EXIT, ends, eventually, receiver, sender, strangers } from "./harness.mjs";
 
 const text = (...parts) => readFileSync(join(...parts), "utf8");
 const finished = (end) => end.events.find(({ event }) => event === "finished");
@@ -248,5 +248,51 @@ test("a version is not taken for what anybody else has put under its number, how
     const [own, z] = ["m (3).txt", "z.txt"].map((name) => statSync(join(inbox, name)));
     assert.equal(text(inbox, "z.txt"), "version 3");
     assert.notEqual(z.ino, own.ino, `${args}`);
+  }
+});
+
+test("what another program receives from another device meanwhile is due to both", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const other = new Device(base, "other");
+  const [slow, quick] = [near, other].map((device) => join(source, device.name));
+  const write = (folder, version) => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "both.txt"), version);
+    utimesSync(join(folder, "both.txt"), 1_600_000_000 + version.length, 1_600_000_000 + version.length);
+  };
+  for (const folder of [slow, quick]) write(folder, "v1");
+  writeFileSync(join(slow, "large"), Buffer.alloc(20_000_000, 7));
+  const receive = () => receiver(t, far, inbox, { args: ["--on-conflict", "update"] });
+  const [receiving, beside] = [await receive(), await receive()];
+  // It knows of no other one when it begins.
+  const paths = ["both.txt", "large"].map((name) => join(slow, name));
+  const sending = sender(t, near, paths, receiving.target, { args: ["--limit", "2M", "--compress", "off"] });
+  await sending.event(({ event, bytes_moved: moved }) => event === "progress" && moved > 0);
+  await ends(sender(t, other, join(quick, "both.txt"), beside.target), beside);
+  await ends(sending, receiving);
+  for (const [device, folder] of [[other, quick], [near, slow]]) {
+    write(folder, `of ${device.name}`);
+    const again = await receive();
+    await ends(sender(t, device, join(folder, "both.txt"), again.target), again);
+  }
+  assert.deepEqual(readdirSync(inbox).filter((name) => name !== "large").map((name) => text(inbox, name)), ["of other", "of near", "v1"]);
+});
+
+test("an equal link that stays under --on-conflict rename is due to both devices, too", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const other = new Device(base, "other");
+  const send = async (device, target, policy) => {
+    const link = join(source, device.name, "link");
+    rmSync(join(source, device.name), { recursive: true, force: true });
+    mkdirSync(join(source, device.name, "folder"), { recursive: true });
+    for (const path of [link, join(source, device.name, "folder/link")]) symlinkSync(target, path);
+    const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", policy] });
+    await ends(sender(t, device, [link, join(source, device.name, "folder")], receiving.target), receiving);
+  };
+  await send(near, "v1", "update");
+  await send(other, "v1", "rename");
+  await send(near, "v2", "update");
+  for (const folder of [inbox, join(inbox, "folder")]) {
+    assert.deepEqual(["link", "link (1)"].map((name) => readlinkSync(join(folder, name))), ["v1", "v2"], folder);
   }
 });

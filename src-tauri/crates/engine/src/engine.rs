@@ -94,8 +94,7 @@ impl Engine {
         let tls = Tls::new(&identity)?;
         let (settings, places, changes) = (RwLock::new(settings), Places::default(), StoreChanges::default());
         let (written, _) = broadcast::channel(limits::WRITTEN_MAX);
-        let receptions = Arc::default();
-        let shared = Shared { paths, identity, store, tls, settings, places, changes, written, receptions };
+        let shared = Shared { paths, identity, store, tls, settings, places, changes, written };
         Ok(Self { shared: Arc::new(shared), listeners: Arc::default() })
     }
 

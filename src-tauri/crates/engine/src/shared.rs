@@ -2,7 +2,6 @@
 //! that were chosen.
 mod changes;
 mod drops;
-mod receptions;
 mod shares;
 
 use std::path::{Path, PathBuf};
@@ -26,7 +25,6 @@ use crate::store::Store;
 
 pub(crate) use changes::StoreChanges;
 pub(crate) use drops::DropPlace;
-pub(crate) use receptions::Receptions;
 pub(crate) use shares::{Grant, OpenedShare};
 
 /// One device's, for all its jobs.
@@ -41,7 +39,6 @@ pub(crate) struct Shared {
     pub(crate) changes: StoreChanges,
     /// Folders into which a transfer of this program has written, when it ends.
     pub(crate) written: broadcast::Sender<PathBuf>,
-    pub(crate) receptions: Arc<Receptions>,
 }
 
 impl Shared {

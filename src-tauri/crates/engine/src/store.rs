@@ -263,8 +263,7 @@ impl Store {
             let mut others = connection.prepare_cached("SELECT path FROM brought WHERE device != ?1")?;
             let mut paths = others.query([id.0])?;
             while let Some(row) = paths.next()? {
-                let path = Path::new(OsStr::from_bytes(row.get_ref(0)?.as_bytes()?));
-                if path.starts_with(folder) || folder.starts_with(path) {
+                if lie_in_each_other(folder, Path::new(OsStr::from_bytes(row.get_ref(0)?.as_bytes()?))) {
                     return Ok(true);
                 }
             }
@@ -279,6 +278,11 @@ impl Store {
         }
         work(&opened.connection).map_err(|error| failed(&self.path, &error))
     }
+}
+
+/// Whether one is the other, or beneath it.
+fn lie_in_each_other(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
 }
 
 /// Forgets of what a device brought what is beyond the limit.

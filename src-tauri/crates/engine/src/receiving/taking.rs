@@ -2,6 +2,7 @@
 //! lands there, and what one session of it brings.
 mod dialling;
 mod job;
+mod others;
 pub(super) mod outside;
 mod silence;
 
@@ -36,6 +37,7 @@ use crate::store::landed::{self, received_key};
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::{Arrived, Transfer};
 use job::{Job, on_its_own};
+use others::Others;
 use outside::Outside;
 
 pub(super) use dialling::Dialling;
@@ -445,17 +447,11 @@ impl Taking {
         let shared = Arc::clone(&self.site.shared);
         let confined = self.site.confined;
         let begin = move || {
-            // Without it, what a receiver leaves that is killed is found by who names the folder.
-            let _ = std::path::absolute(&options.destination).map(|folder| shared.store.note_begun(&folder));
+            let others = Others::begin(Arc::clone(&shared.store), outside.clone(), from, &options.destination);
             // The thread is confined by then.
             let outside = move |add| outside.run(add).unwrap_or(false);
-            // Begun first: what another one brings from now on is known by that.
-            let reception = shared.receptions.begin(from);
-            let folder_now = std::fs::canonicalize(&options.destination);
-            let have_brought = folder_now.map(|now| shared.store.have_others_brought(from, &now).unwrap_or(true));
-            let have_brought = have_brought.unwrap_or(false);
             let options = DestinationOptions {
-                others_brought: Box::new(move || have_brought || !reception.is_alone()),
+                others_brought: Box::new(move || others.are_there()),
                 own: own_folders::make(&shared.paths)?,
                 homes: Homes::known(),
                 recall: landed::recall(&shared.store, &options.destination, outside).map(Arc::new),

@@ -57,13 +57,12 @@ impl Worker<'_> {
         };
         self.count_landed(folder, landed);
         match landed {
-            Landed::Unchanged => self.incoming.policy.top.share_version(folder, entry, true),
             // It is there under one of these names, or stays under a policy by which nothing comes.
-            Landed::Kept if !self.incoming.policy.is_skipped(landed) => {
-                self.incoming.policy.top.share_version(folder, entry, false);
+            Landed::Unchanged | Landed::Kept if !self.incoming.policy.is_skipped(landed) => {
+                self.incoming.policy.top.share_version(folder, entry, landed);
             }
             Landed::Beside(number) => self.incoming.policy.top.share(folder, entry.name.as_bytes(), number),
-            Landed::Kept | Landed::There | Landed::As(_) | Landed::Own => {}
+            Landed::Unchanged | Landed::Kept | Landed::There | Landed::As(_) | Landed::Own => {}
         }
         if folder.landing == Landing::Root {
             self.incoming.policy.top.note_arrived(name, *landed == Landed::There);

@@ -69,6 +69,9 @@ impl Worker<'_> {
         };
         let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
         self.note_link(folder, name, &landed);
+        if landed == Landed::Kept && !incoming.policy.is_skipped(&landed) {
+            incoming.policy.top.share_version(folder, entry, &landed);
+        }
         if landed == Landed::There {
             incoming.policy.top.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
         }

@@ -441,15 +441,16 @@ impl TopNames {
         }
     }
 
-    /// The same for a file that is there already under its own name or a numbered one. Another
-    /// version may have its name; if it was `compared`, that one has another size.
-    pub(in crate::receive) fn share_version(&self, folder: &Folder, entry: &Entry<'_>, compared: bool) {
+    /// The same for what is there already under its own name or a numbered one. Another version may
+    /// have its name. If what has it was compared, and so is unchanged, that one has another size.
+    pub(in crate::receive) fn share_version(&self, folder: &Folder, entry: &Entry<'_>, landed: &Landed) {
         if folder.is_staged() || !(self.others_brought)() {
             return;
         }
         let name = entry.name.as_bytes();
         let has_size = |there: &Metadata| matches!(entry.kind, EntryKind::File { size, .. } if size == there.size);
-        let is_it = |there: &Metadata| is_same(&folder.dir, name, there, entry) || (compared && has_size(there));
+        let was_compared = *landed == Landed::Unchanged;
+        let is_it = |there: &Metadata| is_same(&folder.dir, name, there, entry) || (was_compared && has_size(there));
         if folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {
             self.share(folder, name, name);
         }
