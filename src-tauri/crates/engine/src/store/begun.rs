@@ -1,6 +1,5 @@
-//! Folders into which a transfer has begun, and from which device. A receiver that is killed leaves
-//! no entry in the history: what it keeps hidden is found by this, and so are other programs of this
-//! device that receive into the same folder.
+//! Folders into which a transfer has begun, and from which device. What a killed receiver keeps
+//! hidden is found by this, and so is another program that receives into the same folder.
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};

@@ -34,15 +34,15 @@ enum Known {
 }
 
 impl Others {
-    /// A transfer from `device` into `folder` is about to begin: from now on, those of other devices
-    /// know of it.
+    /// A transfer from `device` into `folder` is about to begin. From now on, transfers of other
+    /// devices know of it.
     pub(super) fn begin(store: Arc<Store>, outside: Outside, device: DeviceId, folder: &Path) -> Self {
         // Where it cannot be asked, there may be some.
         let Ok(folder) = real(folder) else {
             return Self { store, outside, device, folder: folder.into(), known: Mutex::new(Known::Some) };
         };
-        // Without a note, other programs do not know of it until it ends, and what a receiver leaves
-        // that is killed is found by who names the folder.
+        // Without a note, other programs do not know of it until it ends, and what a killed
+        // receiver leaves is found only by its folder's name.
         if store.note_begun(device, &folder).unwrap_or(false) {
             std::thread::sleep(BELIEVED_FOR);
         }
