@@ -39,6 +39,7 @@ use crate::devices::target::Address;
 use crate::limits::DEFAULT_PORT;
 use crate::local::private;
 
+pub(crate) use begun::BegunInto;
 pub(crate) use notes::Kept;
 pub(crate) use pairings::PairingNumber;
 pub(crate) use shares::{ShareNumber, SharedFolder, StoredShare};

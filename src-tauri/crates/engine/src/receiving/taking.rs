@@ -446,7 +446,12 @@ impl Taking {
         };
         let shared = Arc::clone(&self.site.shared);
         let confined = self.site.confined;
+        let is_made = self.expected == Expected::Made;
         let begin = move || {
+            if is_made {
+                // Others know it by what it is. Why it cannot be made is said when it is opened.
+                let _ = std::fs::create_dir_all(&options.destination);
+            }
             let others = Others::begin(Arc::clone(&shared.store), outside.clone(), from, &options.destination);
             // The thread is confined by then.
             let outside = move |add| outside.run(add).unwrap_or(false);

@@ -320,10 +320,11 @@ impl Dir {
         Ok(rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Gives `name`, the link itself if it is one, another change time, and changes nothing else.
-    /// False if its clock did not go on meanwhile.
+    /// Gives `name`, the link itself if it is one, another change time, and an access time that is a
+    /// nanosecond later: by that, who has looked at it a moment ago and moves it sees it, too
+    /// ([`Metadata::is_renewed_since`]). False if its clock did not go on meanwhile.
     pub fn renew_change_time(&self, name: &[u8], there: &Metadata) -> io::Result<bool> {
-        let times = metadata::only_atime(there.atime)?;
+        let times = metadata::only_atime(there.atime.next())?;
         rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(self.metadata(name)?.ctime != there.ctime)
     }

@@ -53,6 +53,19 @@ pub struct Timestamp {
 /// must not be able to send.
 const NANOS_PER_SEC: u32 = 1_000_000_000;
 
+impl Timestamp {
+    /// A nanosecond later.
+    pub(crate) fn next(self) -> Self {
+        match self.nanos.saturating_add(1) {
+            NANOS_PER_SEC.. => Self { secs: self.secs.saturating_add(1), nanos: 0 },
+            nanos => Self { nanos, ..self },
+        }
+    }
+}
+
+/// So often a change time is renewed at most between two looks at it.
+const RENEWALS_MAX: usize = 16;
+
 /// The metadata that stat(2) returns for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
@@ -104,6 +117,14 @@ impl Metadata {
             ino: stat.st_ino as u64,
             rdev: stat.st_rdev as u64,
         }
+    }
+
+    /// Whether its change time was renewed since, as its access time tells
+    /// ([`renew_change_time`](super::dir::Dir::renew_change_time)). A filesystem that keeps no
+    /// nanoseconds does not tell it.
+    pub fn is_renewed_since(&self, before: &Self) -> bool {
+        let later = std::iter::successors(Some(before.atime.next()), |atime| Some(atime.next()));
+        later.take(RENEWALS_MAX).any(|atime| atime == self.atime)
     }
 }
 

@@ -39,13 +39,13 @@ impl FolderIdentity {
     }
 }
 
-/// Bytes of an encoded identity.
-const ENCODED_LEN: usize = 8 + 8 + 1 + 8 + 1 + 8 + 4;
-
 impl FolderIdentity {
+    /// Bytes of an encoded identity.
+    pub const ENCODED_LEN: usize = 8 + 8 + 1 + 8 + 1 + 8 + 4;
+
     /// As bytes, for a store.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(ENCODED_LEN);
+        let mut out = Vec::with_capacity(Self::ENCODED_LEN);
         out.extend_from_slice(&self.magic.to_le_bytes());
         out.extend_from_slice(&self.fsid.to_le_bytes());
         out.push(self.ino.is_some().into());
@@ -59,7 +59,7 @@ impl FolderIdentity {
 
     /// From such bytes; none for others.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; ENCODED_LEN] = bytes.try_into().ok()?;
+        let bytes: &[u8; Self::ENCODED_LEN] = bytes.try_into().ok()?;
         let long = |at: usize| bytes[at..].first_chunk().copied().map(u64::from_le_bytes);
         let flag = |at: usize| match bytes[at] {
             0 => Some(false),
@@ -152,7 +152,7 @@ mod tests {
         let first = of(&one);
         assert_eq!(FolderIdentity::decode(&first.encode()), Some(first));
         assert!(of(&one).is_still(&first) && !of(&other).is_still(&first));
-        for short in 0..ENCODED_LEN {
+        for short in 0..FolderIdentity::ENCODED_LEN {
             assert_eq!(FolderIdentity::decode(&first.encode()[..short]), None);
         }
         let elsewhere = FolderIdentity { fsid: first.fsid ^ 1, ..first };

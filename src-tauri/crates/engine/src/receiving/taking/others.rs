@@ -1,7 +1,6 @@
 //! Whether other devices bring something to where a transfer lands, in whichever program of this
 //! device that is.
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use parking_lot::Mutex;
 use ringway_model::DeviceId;
 
 use super::outside::Outside;
-use crate::store::Store;
+use crate::store::{BegunInto, Store};
 
 /// For this long, the answer that no other device has begun is believed. A device that begins in a
 /// folder for the first time waits as long after its note. So when something of it lands, no other
@@ -21,7 +20,8 @@ pub(super) struct Others {
     store: Arc<Store>,
     outside: Outside,
     device: DeviceId,
-    folder: PathBuf,
+    /// None where it cannot be looked at.
+    folder: Option<BegunInto>,
     known: Mutex<Known>,
 }
 
@@ -34,49 +34,42 @@ enum Known {
 }
 
 impl Others {
-    /// A transfer from `device` into `folder` is about to begin. From now on, transfers of other
-    /// devices know of it.
+    /// A transfer from `device` into `folder`, which is there, is about to begin. From now on,
+    /// transfers of other devices know of it.
     pub(super) fn begin(store: Arc<Store>, outside: Outside, device: DeviceId, folder: &Path) -> Self {
-        // Where it cannot be asked, there may be some.
-        let Ok(folder) = real(folder) else {
-            return Self { store, outside, device, folder: folder.into(), known: Mutex::new(Known::Some) };
-        };
-        // Without a note, other programs do not know of it until it ends, and what a killed
-        // receiver leaves is found only by its folder's name.
-        if store.note_begun(device, &folder).unwrap_or(false) {
-            std::thread::sleep(BELIEVED_FOR);
+        let folder = BegunInto::look(folder).ok();
+        let mut known = Known::Some;
+        if let Some(folder) = &folder {
+            // Without a note, other programs do not know of it until it ends, and what a killed
+            // receiver leaves is found only by its folder's name.
+            if store.note_begun(device, folder).unwrap_or(false) {
+                std::thread::sleep(BELIEVED_FOR);
+            }
+            let now = Instant::now();
+            let are_there = store.have_others_brought(device, folder.path()).unwrap_or(true)
+                || store.have_others_begun(device, folder).unwrap_or(true);
+            if !are_there {
+                known = Known::NoneAt(now);
+            }
         }
-        let now = Instant::now();
-        let has_some = store.have_others_brought(device, &folder).unwrap_or(true)
-            || store.have_others_begun(device, &folder).unwrap_or(true);
-        let known = if has_some { Known::Some } else { Known::NoneAt(now) };
         Self { store, outside, device, folder, known: Mutex::new(known) }
     }
 
-    /// Whether another device has brought something there, or may be doing so now.
+    /// Whether another device has brought something there, or may be doing so now. There may be
+    /// some where it cannot be asked.
     pub(super) fn are_there(&self) -> bool {
         let mut known = self.known.lock();
-        let Known::NoneAt(asked) = *known else { return true };
+        let (Known::NoneAt(asked), Some(folder)) = (*known, &self.folder) else { return true };
         if asked.elapsed() < BELIEVED_FOR {
             return false;
         }
         let now = Instant::now();
-        let (store, device, folder) = (Arc::clone(&self.store), self.device, self.folder.clone());
+        let (store, device, folder) = (Arc::clone(&self.store), self.device, folder.clone());
         let begun = self.outside.run(move || store.have_others_begun(device, &folder).unwrap_or(true));
-        let has_some = begun.unwrap_or(true);
-        *known = if has_some { Known::Some } else { Known::NoneAt(now) };
-        has_some
+        let are_there = begun.unwrap_or(true);
+        *known = if are_there { Known::Some } else { Known::NoneAt(now) };
+        are_there
     }
-}
-
-/// A folder without links on the way, as far as it is there.
-fn real(folder: &Path) -> io::Result<PathBuf> {
-    let folder = std::path::absolute(folder)?;
-    let is_there = folder.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
-    let Some((there, real)) = is_there else { return Ok(folder) };
-    let missing = folder.strip_prefix(there).map_err(io::Error::other)?;
-    // An empty path would end it with a slash.
-    Ok(if missing.as_os_str().is_empty() { real } else { real.join(missing) })
 }
 
 #[cfg(test)]
@@ -101,25 +94,15 @@ mod tests {
         };
         let first = Arc::new(begin(A, folder.path()).await.unwrap());
         let again = Arc::new(begin(A, folder.path()).await.unwrap());
-        let elsewhere = begin(B, &data.path().join("elsewhere")).await.unwrap();
+        let elsewhere = begin(B, data.path()).await.unwrap();
         assert!(!elsewhere.are_there());
         assert!(!ask(&first).await.unwrap() && !ask(&again).await.unwrap(), "both are of one device");
-        let into = folder.path().join("is/not/there/yet");
-        let other = begin(B, &into).await.unwrap();
+        let below = folder.path().join("below");
+        std::fs::create_dir(&below).unwrap();
+        let other = begin(B, &below).await.unwrap();
         assert!(ask(&first).await.unwrap() && ask(&again).await.unwrap());
         assert!(other.are_there());
         drop((first, again));
-        assert!(begin(B, folder.path()).await.unwrap().are_there(), "what they wrote is there");
-    }
-
-    #[test]
-    fn folder_that_is_not_there_yet_is_known_by_what_it_is_going_to_be() {
-        let folder = tempfile::tempdir().unwrap();
-        let there = folder.path().canonicalize().unwrap();
-        std::os::unix::fs::symlink(&there, there.join("link")).unwrap();
-        for (given, is) in [("link", ""), ("link/a/b", "a/b"), ("a", "a"), ("", "")] {
-            let is = if is.is_empty() { there.clone() } else { there.join(is) };
-            assert_eq!(real(&there.join(given)).unwrap().as_os_str(), is.as_os_str());
-        }
+        assert!(begin(B, folder.path()).await.unwrap().are_there(), "what they have brought is there");
     }
 }

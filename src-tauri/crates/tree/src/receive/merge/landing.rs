@@ -245,8 +245,8 @@ impl Incoming {
 }
 
 /// Renames what is `staged` over what `was` under a name. What was saved there since stays, and so
-/// does what a program has open for writing, which would write into a file without a name:
-/// `AlreadyExists`, and both are where they were, or the owner's has a number. After another error
+/// does what has become due to another device, too (`TopNames::share`), or what a program has open
+/// for writing, which would write into a file without a name: `AlreadyExists`, and both are where they were, or the owner's has a number. After another error
 /// the owner's may still be where the new one was staged. Where the filesystem cannot exchange two
 /// names, what is saved in the instant before the rename is lost.
 pub(in crate::receive) fn rename_over(
@@ -262,7 +262,8 @@ pub(in crate::receive) fn rename_over(
     }
     let version = |there: &Metadata| (there.dev, there.ino, there.kind, there.size, there.mtime);
     let holds = |known| from.metadata(from_name).is_ok_and(|there| version(&there) == version(known));
-    if holds(was) && !exchanges::has_writers(from, from_name, was) {
+    let is_shared = || from.metadata(from_name).is_ok_and(|there| there.is_renewed_since(was));
+    if holds(was) && !is_shared() && !exchanges::has_writers(from, from_name, was) {
         return from.unlink(from_name);
     }
     let exchanged = from.exchange(from_name, dir, name);

@@ -143,6 +143,18 @@ fn what_is_saved_before_an_exchange_and_again_before_it_is_undone_stays_twice() 
 }
 
 #[test]
+fn what_becomes_due_to_another_device_in_the_instant_before_an_exchange_stays() {
+    let site = received();
+    let lane = Lane::default().folder("album").entry(&newer("a", b"new"), b"new");
+    let album = KernelDir::open(&site.at("album")).unwrap();
+    let shares: Act = Box::new(move || {
+        assert!(album.renew_change_time(b"a", &album.metadata(b"a").unwrap()).is_ok());
+    });
+    receive_while(&site, lane, vec![(When::BeforeExchanging, shares)]);
+    assert_eq!((&*site.text("album/a"), &*site.text("album/a (1)")), ("old", "new"));
+}
+
+#[test]
 fn what_is_saved_under_a_name_that_was_free_a_moment_ago_stays() {
     let site = received();
     let lane = Lane::default().folder("album").entry(&newer("a", b"new"), b"new");
