@@ -157,7 +157,7 @@ async function redrawn(page) {
 let looker;
 after(() => looker?.kill());
 
-/** Asks the program that looks at pictures. It stays, because its start takes longer than a look. */
+/** Asks the program that reads pictures. It stays, because its start takes longer than a look. */
 async function asked(...question) {
   if (!looker) {
     looker = spawn("/usr/bin/python3", [LOOKER], { stdio: ["pipe", "pipe", "inherit"] });
