@@ -29,7 +29,7 @@ const LONG = [
 ];
 
 /** Whether a program is about a disk, so that its trees stay on one. */
-const isOnDisk = (name) => /^crates\/(bench|copy|sys|tree|engine\/tests\/copying)\//.test(name);
+const isOnDisk = (name) => /^crates\/(copy|sys|tree|engine\/tests\/copying)\//.test(name);
 
 /**
  * Builds everything of the packages in `select` (by default Cargo's default ones), and returns a

@@ -12,7 +12,8 @@ import { capture, run } from "../setup/process.mjs";
 import { EXIT, asked, ends, hasAttributes, inMemory, receiver, same, sender, strangers } from "./harness.mjs";
 import { getter, service, sharing } from "./sharing.mjs";
 
-const LEVELS = 200;
+/** More than 128 descriptors hold. What a comparison costs grows with the square of it. */
+const LEVELS = 150;
 /** More than a copy's share of 1,024, counting both ends of each folder. */
 const SOURCES = 600;
 /**

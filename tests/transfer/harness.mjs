@@ -31,6 +31,8 @@ export const BOUND_BY_MODES = isRoot ? ["setpriv", "--bounding-set=-dac_override
 export function folder(t, parent = tmpdir()) {
   const path = mkdtempSync(join(parent, "ringway-test-"));
   t.after(() => {
+    // In half of the time that node takes. Only a user other than root needs the modes.
+    if (capture("rm", ["-rf", path]).status === 0) return;
     capture("chmod", ["-R", "u+rwX", path]);
     // A program may still write into it. If this fails, node skips the test's other hooks, and a
     // program that one of them would have ended runs for ever.

@@ -1,20 +1,20 @@
 // Power cuts under a receiver in the virtual machine, on filesystems that this machine's kernel may
 // lack.
-import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RINGWAY, TESTTOOLS } from "../setup/build.mjs";
-import { CACHE, ROOT, run, which } from "../setup/process.mjs";
+import { CACHE, ROOT, which } from "../setup/process.mjs";
 import { runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/crashes.sh");
-/** Options of mkfs and mount, the size, the repair after a cut, and the kernel that supports it. */
+/** The size, options of mount, the repair after a cut, and the kernel that supports it. */
 const FILESYSTEMS = {
-  vfat: { make: ["-F", "32"], mib: 96, options: "quiet,utf8", repair: "fsck.vfat" },
-  exfat: { make: [], mib: 96, options: "noatime", repair: "fsck.exfat" },
-  f2fs: { make: ["-q", "-f"], mib: 128, options: "noatime,nodiscard", flavour: "generic" },
-  ext4: { make: ["-q", "-F"], mib: 96, options: "noatime,commit=1" },
-  xfs: { make: ["-q", "-f"], mib: 300, options: "noatime" },
-  btrfs: { make: ["-q", "-f"], mib: 256, options: "noatime,commit=1" },
+  vfat: { mib: 96, options: "quiet,utf8", repair: "fsck.vfat" },
+  exfat: { mib: 96, options: "noatime", repair: "fsck.exfat" },
+  f2fs: { mib: 128, options: "noatime,nodiscard", flavour: "generic" },
+  ext4: { mib: 96, options: "noatime,commit=1" },
+  xfs: { mib: 300, options: "noatime" },
+  btrfs: { mib: 256, options: "noatime,commit=1" },
 };
 /** dirty_expire_centisecs of the guest's kernel, one for each transfer. */
 const EXPIRIES = [50, 20, 100, 3000];
@@ -57,16 +57,9 @@ export function crashRounds(kinds, seeds, onLine) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const files = { "payload/transfer.sh": join(ROOT, "tests/vm/transfer.sh"), "payload/rounds": join(folder, "rounds") };
-  const lines = kinds.map((kind) => `${kind} ${EXPIRIES[seeds[0] % EXPIRIES.length]} ${FILESYSTEMS[kind].options} ${seedsOf(kind, seeds).join(" ")}\n`);
+  const lines = kinds.map((kind) => `${kind} ${FILESYSTEMS[kind].mib} ${EXPIRIES[seeds[0] % EXPIRIES.length]} ${FILESYSTEMS[kind].options} ${seedsOf(kind, seeds).join(" ")}\n`);
   writeFileSync(join(folder, "rounds"), lines.join(""));
-  for (const kind of kinds) {
-    const image = join(folder, kind);
-    writeFileSync(image, "");
-    truncateSync(image, FILESYSTEMS[kind].mib << 20);
-    run(which(`mkfs.${kind}`), [...FILESYSTEMS[kind].make, image], { stdio: "ignore" });
-    files[`payload/${kind}`] = image;
-  }
-  const tools = ["dmsetup", "rsync", ...kinds.map((kind) => FILESYSTEMS[kind].repair)];
+  const tools = ["dmsetup", "rsync", "cp", ...kinds.flatMap((kind) => [`mkfs.${kind}`, FILESYSTEMS[kind].repair])];
   return runInVm({
     name: `crashes-${kinds[0]}`,
     flavour: FILESYSTEMS[kinds[0]].flavour,

@@ -3,8 +3,8 @@
 # round replays the log up to an instant that its seed draws; any writes since the last flush may be
 # missing, as from the disk's own memory. The round then mounts that disk, checks each file and
 # repeats the send. Prints `ok NAME` or `not ok NAME` for each check. Runs in the guest only. Needs
-# beside it transfer.sh, `rounds` with lines `KIND EXPIRY OPTIONS SEED...`, and an empty image of
-# each kind; and ringway, ringway-testtools, dmsetup, rsync.
+# beside it transfer.sh, and `rounds` with lines `KIND MIB EXPIRY OPTIONS SEED...`; and ringway,
+# ringway-testtools, dmsetup, rsync, cp, and mkfs of each kind.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-crashes-XXXXXX)
@@ -15,6 +15,11 @@ port=47400
 export DM_DISABLE_UDEV=1
 # The log is a sparse file.
 log_mib=600
+
+# copied FROM TO: a copy whose holes stay. By its path, because the shell's own would fill them.
+copied() {
+  /bin/cp "$1" "$2"
+}
 
 # begin NAME FAR INBOX [RECV_OPTION...]: starts a receiver that replaces files, in the background.
 begin() {
@@ -41,14 +46,15 @@ finish() {
   sent=$?
 }
 
-# record KIND EXPIRY OPTIONS: a transfer onto KIND/base, with its writes logged in KIND/log.
+# record KIND MIB EXPIRY OPTIONS: a transfer onto KIND/base, with its writes logged in KIND/log.
 record() {
-  kind=$1 expiry=$2 options=$3
+  kind=$1 mib=$2 expiry=$3 options=$4
   mkdir -p "$kind/inbox"
-  cp "$here/$kind" "$kind/base"
+  # Made here, because an archive would be unpacked with every zero of an empty image.
+  truncate -s "${mib}M" "$kind/base" && "mkfs.$kind" $make "$kind/base" > /dev/null
   mount -t "$kind" -o "loop,$options" "$kind/base" "$kind/inbox" && cp -r older/merged older/beside "$kind/inbox/" && umount "$kind/inbox"
   verdict "$kind: an older tree is there" $?
-  cp "$kind/base" "$kind/live"
+  copied "$kind/base" "$kind/live"
   rm -f "$kind/log"
   truncate -s "${log_mib}M" "$kind/log"
   live=$(losetup -f) && losetup "$live" "$kind/live" && log=$(losetup -f) && losetup "$log" "$kind/log" &&
@@ -89,7 +95,8 @@ seen() {
 # round KIND SEED
 round() {
   name="$1, seed $2"
-  ringway-testtools crash cut "$1/log" "$1/base" "$1/image" "$2" > "$1/cut"
+  copied "$1/base" "$1/image"
+  ringway-testtools crash cut "$1/log" "$1/image" "$2" > "$1/cut"
   sed "s|^|$name: |" "$1/cut"
   repair "$1/image" > "$1/repaired" 2>&1
   mount -t "$1" -o "loop,$options" "$1/image" "$1/inbox"
@@ -122,23 +129,26 @@ as near ringway send code "127.0.0.1:$port" --json --code-file code > pairing/se
 verdict "the two are paired" $?
 wait "$receiver"
 
-while read -r kind expiry options seeds; do
+while read -r kind mib expiry options seeds; do
   # The tree has no extended attributes. On f2fs, which has no birth time, the receiver sets one.
-  compared="-aHA --modify-window=-1" allowed=nothing
+  compared="-aHA --modify-window=-1" allowed=nothing make="-q -f"
   case $kind in
     vfat)
-      compared="-rt --modify-window=2" allowed=damaged
+      compared="-rt --modify-window=2" allowed=damaged make="-F 32"
       # One pass may leave damage that the next one finds; status 1 means that a pass repaired
       # something.
       repair() { fsck.vfat -a "$1" || fsck.vfat -a "$1" || fsck.vfat -a "$1"; }
       ;;
     exfat)
-      compared="-rt --modify-window=2" allowed=gone
+      compared="-rt --modify-window=2" allowed=gone make=
       repair() { fsck.exfat -y "$1"; }
       ;;
-    *) repair() { :; } ;;
+    *)
+      [ "$kind" = ext4 ] && make="-q -F"
+      repair() { :; }
+      ;;
   esac
-  record "$kind" "$expiry" "$options"
+  record "$kind" "$mib" "$expiry" "$options"
   for seed in $seeds; do round "$kind" "$seed"; done
   rm -rf "$kind"
 done < "$here/rounds"

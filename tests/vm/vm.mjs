@@ -133,18 +133,16 @@ export async function runWithKernelTls({ name, script, programs, timeoutSeconds 
   return runInVm({ name, script: join(here, script), files: Object.fromEntries(beside), programs, timeoutSeconds, onLine });
 }
 
-/**
- * Only one processor can be counted, in one thread. Its features for copying and filling fast would
- * count as one instruction per byte.
- */
-function counted(fastStrings) {
-  const cpu = ["max", ...fastStrings.map((name) => `-${name}`)].join(",");
-  return ["-accel", "tcg,thread=single", "-cpu", cpu, "-icount", "shift=0,sleep=off"];
-}
+/** Only one processor can be counted, in one thread. */
+const COUNTED = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"];
 
 function machine(image, initramfs, { cpus, fastStrings }, memoryMib, counting) {
+  // With the features for copying and filling fast, the emulator would do it byte by byte, each of
+  // which counts as an instruction.
+  const cpu = ["max", ...fastStrings.map((name) => `-${name}`)].join(",");
   return [
-    ...(counting ? counted(fastStrings) : ["-accel", "tcg,thread=multi", "-cpu", "max"]),
+    ...(counting ? COUNTED : ["-accel", "tcg,thread=multi"]),
+    ...["-cpu", cpu],
     ...["-smp", String(counting ? 1 : cpus), "-m", String(memoryMib)],
     ...["-kernel", image, "-initrd", initramfs],
     ...["-append", COMMAND_LINE],

@@ -12,7 +12,7 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
     let rest: Vec<String> = arguments.collect();
     match (command.as_deref(), rest.as_slice()) {
         (Some("trees"), [older, newer]) => Ok(versions::make(&PathBuf::from(older), &PathBuf::from(newer))?),
-        (Some("cut"), [log, base, image, seed]) => log::cut(log.as_ref(), base.as_ref(), image.as_ref(), seed.parse()?),
+        (Some("cut"), [log, image, seed]) => log::cut(log.as_ref(), image.as_ref(), seed.parse()?),
         (Some("judge"), [older, newer, now, allows]) => {
             versions::judge(older.as_ref(), newer.as_ref(), now.as_ref(), allows)
         }

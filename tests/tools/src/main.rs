@@ -12,7 +12,7 @@ const USAGE: &str = "usage: ringway-testtools tree DIR [--bulk-mib N] [--small N
        ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES | --hold-after BYTES |
            --hold-one-after BYTES | --swallow-after BYTES] [--back]
        ringway-testtools crash trees OLDER NEWER
-       ringway-testtools crash cut LOG BASE IMAGE SEED
+       ringway-testtools crash cut LOG IMAGE SEED
        ringway-testtools crash judge OLDER NEWER NOW nothing|gone|damaged";
 
 fn main() -> ExitCode {

@@ -17,6 +17,7 @@ import { Page, sleep } from "./webdriver.mjs";
 export function folder() {
   const path = mkdtempSync(join(tmpdir(), "ringway-window-"));
   process.on("exit", () => {
+    if (capture("rm", ["-rf", path]).status === 0) return;
     capture("chmod", ["-R", "u+rwX", path]);
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });
   });

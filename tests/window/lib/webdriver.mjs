@@ -292,7 +292,8 @@ export class Page {
    */
   async picture(path) {
     if (this.env.WAYLAND_DISPLAY) return writeFileSync(path, Buffer.from(await this.#call("GET", `${this.session}/screenshot`), "base64"));
-    const made = capture("import", ["-window", await windowId(this.env), path]);
+    // Compressed by PNG's fastest way: a picture is taken far more often than anybody looks at it.
+    const made = capture("import", ["-window", await windowId(this.env), "-quality", "10", path]);
     if (made.status !== 0) throw new Error(`import: ${made.err}`);
   }
 

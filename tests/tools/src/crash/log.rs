@@ -3,7 +3,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -14,7 +14,6 @@ const DISCARD: u64 = 4;
 const MARK: u64 = 8;
 /// The header of an entry, which has its own sector in the log.
 const HEADER_BYTES: usize = 32;
-const CHUNK_BYTES: usize = 1 << 20;
 /// The unit in which a disk loses parts of a write.
 const SECTOR_BYTES: u64 = 512;
 /// Marks of the test: the receiver listens, and the sender has its receipt.
@@ -49,12 +48,12 @@ enum Survives {
     Nothing,
 }
 
-/// Writes `image`: the disk that a power cut leaves if it was `base` before the log began. `seed`
+/// Makes `image`, which is the disk before the log began, the one that a power cut leaves. `seed`
 /// draws the instant and what the disk's own memory loses.
-pub(super) fn cut(log: &Path, base: &Path, image: &Path, seed: u64) -> Result<(), Box<dyn Error>> {
+pub(super) fn cut(log: &Path, image: &Path, seed: u64) -> Result<(), Box<dyn Error>> {
     let log = Log::read(File::open(log)?)?;
     let mut draw = Draw(seed);
-    let image = copy(base, image)?;
+    let image = File::options().write(true).open(image)?;
     // A quarter of the seeds cut right after the receipt.
     let at = if seed.is_multiple_of(4) { log.receipt } else { log.begun + draw.below(log.entries.len() - log.begun) };
     let survives = [Survives::InOrder, Survives::Any, Survives::Nothing][(seed % 3) as usize];
@@ -126,25 +125,6 @@ impl Log {
         let mut bytes = vec![0; length as usize];
         self.file.read_exact_at(&mut bytes, entry.from)?;
         image.write_all_at(&bytes, entry.to)
-    }
-}
-
-/// A copy in which empty parts take no memory.
-fn copy(from: &Path, to: &Path) -> io::Result<File> {
-    let mut from = File::open(from)?;
-    let mut to = File::options().read(true).write(true).create(true).truncate(true).open(to)?;
-    to.set_len(from.metadata()?.len())?;
-    let mut bytes = vec![0; CHUNK_BYTES];
-    loop {
-        let length = from.read(&mut bytes)?;
-        if length == 0 {
-            return Ok(to);
-        }
-        if bytes[..length].iter().all(|byte| *byte == 0) {
-            to.seek(SeekFrom::Current(length as i64))?;
-        } else {
-            to.write_all(&bytes[..length])?;
-        }
     }
 }
 

@@ -18,6 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 use ringway_sys::attributes::Timestamp as Ctime;
 use ringway_sys::space::Filesystem;
 use ringway_wire::lane::Timestamp;
+use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -323,9 +324,14 @@ impl State {
     /// What a file holds in memory.
     fn bytes_of(&self, file: Ino) -> Vec<u8> {
         let node = &self.nodes[&file];
-        let mut bytes = vec![0; node.attributes.size as usize];
-        let read = ringway_sys::file_io::read_at(node.fd.as_fd(), 0, &mut bytes).expect("memory can be read");
-        bytes.truncate(read);
+        let size = node.attributes.size as usize;
+        let mut bytes = Vec::with_capacity(size);
+        let read = |bytes: &mut Vec<u8>| {
+            let at = bytes.len() as u64;
+            rustix::io::pread(&node.fd, spare_capacity(bytes), at).expect("memory can be read")
+        };
+        while bytes.len() < size && read(&mut bytes) > 0 {}
+        bytes.truncate(size);
         bytes
     }
 

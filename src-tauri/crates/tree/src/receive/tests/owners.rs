@@ -174,7 +174,7 @@ fn endless_names_end_the_transfer() {
         lane = lane.folder("");
         for _ in 0..OWNER_NAMES_PER_HEAD_MAX {
             id += 1;
-            lane.head.owner_names().push(user(id), NOBODYS);
+            lane.head.owner_names().push(user(id), "root");
         }
         lane = lane.flush();
     }
@@ -185,7 +185,7 @@ fn endless_names_end_the_transfer() {
     let mut lane = Lane::default();
     for _ in 0..4 * OWNERS_NAMED_MAX / OWNER_NAMES_PER_HEAD_MAX {
         lane = lane.folder("");
-        (1..=OWNER_NAMES_PER_HEAD_MAX as u32).for_each(|id| lane.head.owner_names().push(user(id), NOBODYS));
+        (1..=OWNER_NAMES_PER_HEAD_MAX as u32).for_each(|id| lane.head.owner_names().push(user(id), "root"));
         lane = lane.flush();
     }
     let (_, _, failures) = cross(&Incoming::begin(by_name(&site)).unwrap(), vec![lane]);
