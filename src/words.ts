@@ -178,6 +178,8 @@ function invalid(why: Invalid): Sentence {
       return { what: t("fault.unfit.sharedOwnFolder", { folder: why.folder.path }), next: t("fault.unfit.folder.next") };
     case "drop_in_home":
       return says("fault.unfit.dropInHome", { folder: why.folder.path });
+    case "drop_not_writable":
+      return says("fault.unfit.dropNotWritable", { folder: why.folder.path });
     case "shared_home_folder":
       return says("fault.unfit.sharedHomeFolder", { folder: why.folder.path });
     case "too_many_shares":
@@ -327,6 +329,8 @@ const SHARE_WHY = {
   replaced: "share.why.replaced",
   not_readable: "share.why.notReadable",
   failed: "share.why.failed",
+  not_answering: "share.why.notAnswering",
+  not_writable: "share.why.notWritable",
 } as const satisfies Record<ShareTrouble, Key>;
 
 /** Why a shared folder cannot be read now, as a part of a sentence. */

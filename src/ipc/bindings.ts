@@ -1134,6 +1134,10 @@ folder: PathText } |
 { reason: "drop_in_home"; 
 /**  The folder. */
 folder: PathText } | 
+/**  A folder that is to be a drop box, and into which this user may not write. */
+{ reason: "drop_not_writable"; 
+/**  The folder. */
+folder: PathText } | 
 /**  More folders are to be shared than are remembered. */
 { reason: "too_many_shares" } | 
 /**  The text does not name a share of a device, or a path in one. */
@@ -2290,6 +2294,8 @@ export type Share = {
 	drop: DropBox | null,
 	/**  Why it cannot be read now; none if it can. */
 	unavailable: ShareTrouble | null,
+	/**  Why nothing can be sent into this drop box now, though it can be read; none otherwise. */
+	drop_trouble: ShareTrouble | null,
 } & SharedWith;
 
 /**  A share of another device that this device may read, as that one describes it. */
@@ -2300,9 +2306,11 @@ export type ShareThere = {
 	drop: boolean,
 	/**  Why it cannot be read now; none if it can. */
 	unavailable: ShareTrouble | null,
+	/**  Why nothing can be sent into this drop box now, though it can be read; none otherwise. */
+	drop_trouble: ShareTrouble | null,
 };
 
-/**  Why a share cannot be read. */
+/**  Why a share cannot be read, or why nothing can be sent into a drop box. */
 export type ShareTrouble = 
 /**  Nothing is at its path. */
 "missing" | 
@@ -2313,7 +2321,11 @@ export type ShareTrouble =
 /**  This user may not list the folder. */
 "not_readable" | 
 /**  The folder cannot be opened for another reason. */
-"failed";
+"failed" | 
+/**  Its filesystem does not answer, as when the server behind it is away. */
+"not_answering" | 
+/**  This user may not write into the folder, or its filesystem is read-only. */
+"not_writable";
 
 /**  The paired devices that may read a share. */
 export type SharedWith = 

@@ -347,6 +347,7 @@ export interface Arguments {
   "fault.unfit.sharedOwnFolder": { folder: string };
   "fault.unfit.sharedHomeFolder": { folder: string };
   "fault.unfit.dropInHome": { folder: string };
+  "fault.unfit.dropNotWritable": { folder: string };
   "fault.unfit.pauseTooMany": { n: number };
   "fault.unfit.pattern": { pattern: string };
   "fault.unfit.patternPath": { pattern: string };
@@ -449,6 +450,7 @@ export interface Arguments {
   "share.askMany": { n: number };
   "share.mayRead": { name: string };
   "share.unavailable": { why: string };
+  "share.dropUnavailable": { why: string };
   "dialog.home": { folder: string };
   "dialog.newTarget.text": { to: string; was: string; what: string };
   "dialog.newTarget.more": { n: number; what: string };

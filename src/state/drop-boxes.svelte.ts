@@ -25,7 +25,7 @@ export class DropBoxes {
     if (asked !== this.#asked) return;
     void this.#ipc.call("stopBrowsing");
     if (page.status === "ok" && page.data.of === "shares") {
-      this.names = page.data.shares.filter(({ drop, unavailable }) => drop && unavailable === null).map(({ name }) => name);
+      this.names = page.data.shares.filter(({ drop, unavailable, drop_trouble }) => drop && unavailable === null && drop_trouble === null).map(({ name }) => name);
     }
   }
 

@@ -159,7 +159,7 @@ function hasRustTest(source, name) {
  * The functions that begin a test in JavaScript: `test`, and those that also provide a machine or a
  * window.
  */
-const SCRIPT_TEST = /^[ \t]*(?:test|mounting|driven)\(\s*(["'`])((?:(?!\1).)*)\1/gm;
+const SCRIPT_TEST = /^[ \t]*(?:test|mounting|hanging|driven)\(\s*(["'`])((?:(?!\1).)*)\1/gm;
 
 /**
  * Whether a source in JavaScript has a test with that title. If a part of the title comes from a

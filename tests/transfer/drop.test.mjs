@@ -1,11 +1,11 @@
 // Drop boxes: shared folders into which paired devices may also send, with nobody there.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
 import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
-import { Device, EXIT, asked, eventually, harmfulNetwork, listing, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
+import { BOUND_BY_MODES, Device, EXIT, asked, eventually, harmfulNetwork, listing, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
 import { filled, mounting } from "./mounts.mjs";
 
 /** The harm is done after this many bytes, long before the end of the tree's 40 MB. */
@@ -17,10 +17,10 @@ const SLOW = ["--limit", "8M", "--compress", "off"];
 const MEGABYTE = 1_000_000;
 
 /** Starts `ringway serve` on `device`, and waits until it listens. It is killed with the test. */
-async function service(t, device, inbox, port) {
+async function service(t, device, inbox, port, how = {}) {
   port ??= await freePort();
   const target = `127.0.0.1:${port}`;
-  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json"]);
+  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json"], how);
   t.after(() => running.kill());
   await running.event("listening");
   await eventually("the socket", () => existsSync(join(device.env.XDG_RUNTIME_DIR, "ringway/control.sock")));
@@ -98,11 +98,11 @@ test("what is sent into a drop box lands there with nobody asked, and in folders
   untouched(inbox);
   // What may be sent into can be read as well, and both sides show that it is a drop box.
   const [seen] = (await asked(near, ["ls", "far"])).filter(({ event }) => event === "share_there");
-  assert.deepEqual(seen, { event: "share_there", name: "box", drop: true, unavailable: null });
+  assert.deepEqual(seen, { event: "share_there", name: "box", drop: true, unavailable: null, drop_trouble: null });
   assert.match((await near.run(["ls", "far"])).stdout, /box +drop box/);
   assert.match((await far.run(["share"])).stdout, /box +near +\/.*box +drop box, up to 1.0 GB/);
   assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box\)/);
-  assert.deepEqual((await asked(far, ["devices"])).map(({ name, shares }) => [name, shares]), [["near", [{ name: "box", drop: true, unavailable: null, refused: false }]]]);
+  assert.deepEqual((await asked(far, ["devices"])).map(({ name, shares }) => [name, shares]), [["near", [{ name: "box", drop: true, unavailable: null, drop_trouble: null, refused: false }]]]);
   // Both outputs say which drop boxes the device cannot send into. It reads them all the same.
   await asked(far, ["devices", "rule", "near", "--refuse"]);
   assert.deepEqual((await asked(far, ["share", "add", source, "--name", "plain", "--with", "near"]))[0].drop, null);
@@ -111,8 +111,35 @@ test("what is sent into a drop box lands there with nobody asked, and in folders
   assert.equal((await near.run(["ls", "far:box"])).status, EXIT.all);
   await asked(far, ["share", "remove", "plain"]);
   renameSync(box, `${box} moved`);
-  assert.deepEqual((await asked(far, ["devices"]))[0].shares, [{ name: "box", drop: true, unavailable: "missing", refused: true }]);
+  assert.deepEqual((await asked(far, ["devices"]))[0].shares, [{ name: "box", drop: true, unavailable: "missing", drop_trouble: null, refused: true }]);
   assert.match((await far.run(["devices"])).stdout, /near.*box \(drop box, unavailable, sending refused by its rule\)/);
+});
+
+test("a folder into which this user may not write cannot be a drop box, and one that becomes so is listed as such", async (t) => {
+  const { base, near, far } = strangers(t);
+  const [box, inbox] = ["box", "inbox there"].map((name) => join(base, name));
+  for (const path of [box, inbox]) mkdirSync(path);
+  const serving = await service(t, far, inbox, undefined, { wrap: BOUND_BY_MODES });
+  await pairs(far, near, serving);
+  const add = () => far.run(["share", "add", box, "--with", "near", "--drop", "--json"], { wrap: BOUND_BY_MODES });
+  chmodSync(box, 0o555);
+  const refused = await add();
+  assert.deepEqual([refused.status, refused.events[0].reason], [EXIT.usage, "drop_not_writable"], refused.said());
+  assert.match(refused.stderr, /box cannot be a drop box, because this user may not write into it\.\s+Give this user write permission/);
+  assert.deepEqual(await asked(far, ["share"]), []);
+  chmodSync(box, 0o755);
+  assert.equal((await add()).status, EXIT.all);
+  const troubles = async () => {
+    const here = await far.run(["share", "--json"], { wrap: BOUND_BY_MODES });
+    const there = await asked(near, ["ls", serving.target]);
+    return [...here.events, ...there].filter(({ name }) => name === "box").map(({ unavailable, drop_trouble }) => [unavailable, drop_trouble]);
+  };
+  assert.deepEqual(await troubles(), [[null, null], [null, null]]);
+  chmodSync(box, 0o555);
+  assert.deepEqual(await troubles(), [[null, "not_writable"], [null, "not_writable"]]);
+  const listed = await far.run(["share"], { wrap: BOUND_BY_MODES });
+  assert.match(listed.stdout, /drop box; unavailable for sending: it is not writable/);
+  assert.match((await near.run(["ls", serving.target])).stdout, /box +drop box; unavailable for sending: it is not writable/);
 });
 
 test("a share is made a drop box and read only again by options, and stays what it is without", async (t) => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { capture, run } from "../setup/process.mjs";
 import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
-import { EXIT, asked, endsUnread, eventually, harmfulNetwork, listing, receiver, same, sameInside } from "./harness.mjs";
+import { BOUND_BY_MODES, EXIT, asked, endsUnread, eventually, harmfulNetwork, listing, receiver, same, sameInside } from "./harness.mjs";
 import { SLOW, finished, getter, got, moving, service, sharing } from "./sharing.mjs";
 
 /** The harm is done after this many bytes to who gets, long before the end of the tree's 40 MB. */
@@ -518,5 +518,49 @@ test("what is asked for twice by one name is refused, and says what to do", asyn
     const refused = await near.run(["get", ...words, inbox]);
     assert.equal(refused.status, EXIT.usage, refused.said());
     assert.match(refused.said(), /two of these have the same name at the top: get them one after the other/);
+  }
+});
+
+test("a file is got and listed by way of folders that may be searched and not read", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t, { wrap: BOUND_BY_MODES });
+  const way = join(shared, "way");
+  mkdirSync(join(way, "deeper/open"), { recursive: true });
+  for (const path of ["file", "deeper/file", "deeper/open/file"]) writeFileSync(join(way, path), path);
+  for (const path of [join(way, "deeper"), way]) chmodSync(path, 0o111);
+  for (const path of ["way/file", "way/deeper/open"]) {
+    assert.equal((await near.run(["get", "--dry-run", `${serving.target}:runs/${path}`, inbox])).status, EXIT.all);
+    await got(t, near, [`${serving.target}:runs/${path}`, inbox]);
+    assert.equal((await near.run(["ls", `${serving.target}:runs/${path}`])).status, EXIT.all);
+  }
+  assert.deepEqual([readFileSync(join(inbox, "file"), "utf8"), readFileSync(join(inbox, "open/file"), "utf8")], ["file", "deeper/open/file"]);
+  for (const words of [["get", `${serving.target}:runs/way`, inbox], ["ls", `${serving.target}:runs/way`], ["get", `${serving.target}:runs/way/`, inbox]]) {
+    const refused = await near.run([...words, "--json"]);
+    const { code, source } = refused.events.at(-1).error ?? refused.events.at(-1);
+    assert.deepEqual([refused.status, code, source?.errno], [EXIT.failed, "path_there", 13], refused.said());
+  }
+});
+
+test("a listed path that no entry can have has failed, and the others are got", async (t) => {
+  const { base, near, inbox, shared, serving } = await sharing(t);
+  writeFileSync(join(shared, "file"), "file");
+  const long = "x".repeat(256);
+  writeFileSync(join(base, "list"), `file\n${long}\n`);
+  for (const args of [["--dry-run"], []]) {
+    const ended = await got(t, near, [`${serving.target}:runs`, inbox], { args: ["--files-from", join(base, "list"), ...args], wanted: EXIT.partial });
+    const failures = ended.events.filter(({ event }) => event === "entry_failed");
+    assert.deepEqual([finished(ended).failed, failures.map(({ path, errno }) => [path, errno])], [1, [[long, 36]]], ended.said());
+  }
+  assert.equal(readFileSync(join(inbox, "runs/file"), "utf8"), "file");
+});
+
+test("a folder that cannot be read there has failed once, however often it is got", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t, { wrap: BOUND_BY_MODES });
+  mkdirSync(join(shared, "tree/closed"), { recursive: true });
+  writeFileSync(join(shared, "tree/file"), "file");
+  chmodSync(join(shared, "tree/closed"), 0o000);
+  for (let time = 0; time < 3; time += 1) {
+    const end = await got(t, near, [`${serving.target}:runs/tree`, inbox], { wanted: EXIT.partial, wrap: BOUND_BY_MODES });
+    const failures = end.events.filter(({ event }) => event === "entry_failed");
+    assert.deepEqual([finished(end).failed, failures.map(({ path }) => path)], [1, ["tree/closed"]], end.said());
   }
 });

@@ -34,11 +34,11 @@ test("a new share is for no device until one is named", async (t) => {
   const { near, far, runs, serving } = await friends(t);
   assert.deepEqual(await seen(near, serving.target), []);
   const share = await shared(far, runs);
-  assert.deepEqual(share, { event: "share", name: "runs", folder: { path: runs }, with: "devices", devices: [], drop: null, unavailable: null });
+  assert.deepEqual(share, { event: "share", name: "runs", folder: { path: runs }, with: "devices", devices: [], drop: null, unavailable: null, drop_trouble: null });
   assert.deepEqual(await seen(near, serving.target), []);
   const { devices } = await shared(far, runs, "--with", "near");
   assert.equal(devices.length, 1);
-  assert.deepEqual(await seen(near, serving.target), [{ event: "share_there", name: "runs", drop: false, unavailable: null }]);
+  assert.deepEqual(await seen(near, serving.target), [{ event: "share_there", name: "runs", drop: false, unavailable: null, drop_trouble: null }]);
   const listed = await far.run(["share"]);
   assert.match(listed.stdout, /NAME +WITH +FOLDER\nruns +near +\/.*runs\n/);
   assert.deepEqual(await asked(far, ["share", "remove", "RUNS"]), [{ event: "unshared", name: "RUNS" }]);

@@ -21,12 +21,13 @@ export async function service(t, device, inbox, { port, args = [], ...how } = {}
 
 /**
  * Two paired devices: `far` serves `shared` under the name `runs`, and `near` gets into `inbox`.
- * With a network, that is between the two.
+ * With a network, that is between the two. `inbox` makes the receive folder of `far`.
  */
-export async function sharing(t, { tree = null, share = true, ...how } = {}) {
+export async function sharing(t, { tree = null, share = true, inbox = null, ...how } = {}) {
   const all = strangers(t);
-  const [shared, inboxThere] = ["shared", "inbox there"].map((name) => join(all.base, name));
-  for (const path of [shared, inboxThere]) mkdirSync(path);
+  const shared = join(all.base, "shared");
+  const inboxThere = inbox ? await inbox(all.base) : join(all.base, "inbox there");
+  for (const path of [shared, inboxThere]) mkdirSync(path, { recursive: true });
   if (tree) oddTree(join(shared, "tree"), ...tree);
   const serving = await service(t, all.far, inboxThere, how);
   const [{ code }] = await asked(all.far, ["code"]);

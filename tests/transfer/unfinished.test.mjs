@@ -1,10 +1,12 @@
 // The staging folder of an unfinished transfer is listed with the sender and names, and removed on
 // request, but never while a transfer uses it.
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { capture } from "../setup/process.mjs";
 import { EXIT, asked, ends, eventually, receiver, sameInside, sender, strangers } from "./harness.mjs";
+import { mounting } from "./mounts.mjs";
 
 const BYTES = 40_000_000;
 /** Slow enough to be interrupted in the middle. */
@@ -97,3 +99,32 @@ test("what the first transfer into a folder has left is listed, however early it
     assert.deepEqual((await listed(far)).filter(({ folder }) => folder.path === inbox), [left]);
   }
 });
+
+for (const gone of [false, true]) {
+  mounting(`what a killed receiver left on a mount inside a received folder is counted, and ${gone ? "named when the mount is gone" : "removed with the rest"}`, async (t, { mount }) => {
+    const { inbox, source, near, far } = strangers(t);
+    const disk = join(inbox, "tree/disk");
+    mkdirSync(disk, { recursive: true });
+    if (!mount(disk, "-t", "tmpfs", "tmpfs")) return t.skip("mounting takes root");
+    mkdirSync(join(source, "tree/disk"), { recursive: true });
+    writeFileSync(join(source, "tree/disk/file"), Buffer.alloc(BYTES, "file"));
+    const receiving = await receiver(t, far, inbox);
+    const sending = sender(t, near, join(source, "tree"), receiving.target, { args: SLOWLY });
+    const [beside] = await eventually("bytes in a temporary file", () => {
+      const names = hidden(disk);
+      return names.length > 0 && statSync(join(disk, names[0])).blocks > 0 && names;
+    });
+    for (const end of [receiving, sending]) end.kill("SIGKILL");
+    await Promise.all([receiving.exit(), sending.exit()]);
+    const bytes = statSync(join(disk, beside)).blocks * 512;
+    const [{ id, files, disk_bytes }] = await listed(far);
+    assert.ok(files === 1 && disk_bytes >= bytes, `${files} ${disk_bytes} ${bytes}`);
+    if (gone) {
+      capture("umount", [disk]);
+      assert.match(await says(far, ["inbox", "discard", id], EXIT.failed), new RegExp(`tree/disk/\\.ringway-${id}-\\* could not be removed`));
+    } else {
+      assert.match(await says(far, ["inbox", "discard", id]), /What 1 unfinished transfer had left is removed/);
+    }
+    assert.deepEqual([readdirSync(disk), hidden(inbox), await listed(far)], [[], [], []]);
+  });
+}

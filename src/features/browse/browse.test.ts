@@ -11,8 +11,8 @@ import { show } from "../../testing/show";
 import { entry, folder, type Listed, sharing } from "../../testing/there";
 
 const user = userEvent.setup();
-const runs = { name: "runs", drop: false, unavailable: null } as const;
-const unplugged = { name: "archive", drop: false, unavailable: "not_mounted" } as const;
+const runs = { name: "runs", drop: false, unavailable: null, drop_trouble: null } as const;
+const unplugged = { name: "archive", drop: false, unavailable: "not_mounted", drop_trouble: null } as const;
 const unreachable: Fault = { code: "answer_lost", errno: 104, detail: "Connection reset by peer" } as Fault;
 
 const FOLDERS: Record<string, Listed> = {

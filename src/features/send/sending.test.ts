@@ -180,8 +180,8 @@ describe("sending", () => {
     forgetOptions(labWs.id);
     const nas = { ...labWs, id: "cd".repeat(32), name: "nas" };
     const shares = [
-      { name: "inbox", drop: true, unavailable: null },
-      { name: "runs", drop: false, unavailable: null },
+      { name: "inbox", drop: true, unavailable: null, drop_trouble: null },
+      { name: "runs", drop: false, unavailable: null, drop_trouble: null },
     ];
     const shell = await startWindow({ devices: [labWs, nas] }, { send: () => moving(), browse: ({ device }) => (device === labWs.id ? 1 : 2), readListing: ({ listing }) => ({ of: "shares", shares: listing === 1 ? shares : [] }) });
     shell.app.outbox.take(chosen);

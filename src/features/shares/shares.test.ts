@@ -12,8 +12,8 @@ import { spaced } from "../../testing/spaced";
 
 const user = userEvent.setup();
 const nas = { ...labWs, id: "cd".repeat(32), name: "nas" };
-const runs: Share = { name: "runs", folder: { path: "/data/runs" }, with: "devices", devices: [labWs.id], drop: null, unavailable: null };
-const photos: Share = { name: "photos", folder: { path: "/home/me/photos" }, with: "all", drop: null, unavailable: "missing" };
+const runs: Share = { name: "runs", folder: { path: "/data/runs" }, with: "devices", devices: [labWs.id], drop: null, unavailable: null, drop_trouble: null };
+const photos: Share = { name: "photos", folder: { path: "/home/me/photos" }, with: "all", drop: null, unavailable: "missing", drop_trouble: null };
 const chosen = selection({ items: [source({ name: "runs" })] });
 
 afterEach(() => vi.restoreAllMocks());

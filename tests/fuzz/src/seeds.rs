@@ -210,8 +210,10 @@ fn share_name() -> ShareName {
 
 /// Every other answer about shares.
 fn answers() -> Vec<(&'static str, Answer)> {
-    let share =
-        |unavailable: Option<ShareTrouble>| ShareThere { name: share_name(), drop: unavailable.is_some(), unavailable };
+    let share = |unavailable: Option<ShareTrouble>| {
+        let (drop, drop_trouble) = (unavailable.is_some(), None);
+        ShareThere { name: share_name(), drop, unavailable, drop_trouble }
+    };
     let file = FileState { size: 3, mtime: Timestamp { secs: 1_700_000_000, nanos: 5 } };
     vec![
         ("answer-shares", Answer::Shares(vec![share(None), share(Some(ShareTrouble::NotMounted))])),

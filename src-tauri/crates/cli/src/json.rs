@@ -106,6 +106,7 @@ pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>, 
         name: &share.name,
         drop: share.drop.is_some(),
         unavailable: share.unavailable,
+        drop_trouble: share.drop_trouble,
         refused: is_refused && share.drop.is_some(),
     });
     let shares = shares.collect();

@@ -39,7 +39,7 @@ use crate::receiving::getting;
 use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
-use crate::shared::{self, Shared, StoreChanges};
+use crate::shared::{Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, of_selection};
 use crate::store::{self, landed, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest, PlannedFn};
@@ -94,7 +94,8 @@ impl Engine {
         let tls = Tls::new(&identity)?;
         let (settings, places, changes) = (RwLock::new(settings), Places::default(), StoreChanges::default());
         let (written, _) = broadcast::channel(limits::WRITTEN_MAX);
-        let shared = Shared { paths, identity, store, tls, settings, places, changes, written };
+        let looks = Arc::default();
+        let shared = Shared { paths, identity, store, tls, settings, places, changes, looks, written };
         Ok(Self { shared: Arc::new(shared), listeners: Arc::default() })
     }
 
@@ -444,7 +445,7 @@ impl Engine {
 
     /// Whether a folder is somebody's home, by whatever path it is named.
     pub fn is_home(&self, folder: &Path) -> bool {
-        shared::is_home(folder)
+        self.shared.is_home(folder)
     }
 
     /// Starts listening.

@@ -379,6 +379,15 @@ pub const ANSWER_PLACE_TIME_MAX: Duration = Duration::from_secs(15);
 /// others: a person who looks at a page asks anew.
 pub const ANSWER_PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// How long the filesystem of a share, or of the folder that offers land in, may take to answer
+/// before it counts as one that does not. A disk that has to start takes less as a rule. Two such
+/// waits are shorter than the silence after which the other end gives up
+/// ([`SILENCE_MAX_MS`](ringway_wire::limits::SILENCE_MAX_MS)).
+pub const LOOK_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Shares that are looked at at once for a listing of all of them, each on a thread.
+pub const LOOKS_AT_ONCE_MAX: usize = 32;
+
 /// How often it is looked whether another program of this device has forgotten one that something
 /// runs with.
 pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -2,6 +2,7 @@
 //! that were chosen.
 mod changes;
 mod drops;
+mod looks;
 mod shares;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ use crate::store::Store;
 
 pub(crate) use changes::StoreChanges;
 pub(crate) use drops::DropPlace;
-pub(crate) use shares::{Grant, OpenedShare};
+pub(crate) use looks::Looks;
+pub(crate) use shares::{Grant, OpenedShare, is_writable};
 
 /// One device's, for all its jobs.
 pub(crate) struct Shared {
@@ -37,6 +39,8 @@ pub(crate) struct Shared {
     /// The folders that offers land in.
     pub(crate) places: Places,
     pub(crate) changes: StoreChanges,
+    /// At folders whose filesystem may not answer.
+    pub(crate) looks: Arc<Looks>,
     /// Folders into which a transfer of this program has written, when it ends.
     pub(crate) written: broadcast::Sender<PathBuf>,
 }
@@ -79,6 +83,14 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether a folder is somebody's home, by whatever path it is named. One whose filesystem does
+    /// not answer counts as none.
+    pub(crate) fn is_home(&self, folder: &Path) -> bool {
+        let path = folder.to_owned();
+        let look = move || Dir::open(&path).and_then(metadata_of).is_ok_and(|there| receive::is_home(&there));
+        self.looks.look(folder, look).unwrap_or(false)
+    }
+
     pub(crate) fn this_device(&self) -> ThisDevice {
         ThisDevice { id: self.identity.id(), name: self.settings().name }
     }
@@ -92,10 +104,4 @@ impl Shared {
         let name = DeviceName::new(&self.settings().name).map_err(Fault::from)?;
         Ok(Greeting { name })
     }
-}
-
-/// Whether a folder is somebody's home, by whatever path it is named.
-pub(crate) fn is_home(folder: &Path) -> bool {
-    let there = Dir::open(folder).and_then(metadata_of);
-    there.is_ok_and(|there| receive::is_home(&there))
 }

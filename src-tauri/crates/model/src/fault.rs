@@ -894,6 +894,11 @@ pub enum Invalid {
         /// The folder.
         folder: PathText,
     },
+    /// A folder that is to be a drop box, and into which this user may not write.
+    DropNotWritable {
+        /// The folder.
+        folder: PathText,
+    },
     /// More folders are to be shared than are remembered.
     TooManyShares,
     /// The text does not name a share of a device, or a path in one.

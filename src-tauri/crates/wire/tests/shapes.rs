@@ -389,8 +389,9 @@ fn questions() -> Vec<(&'static str, Message)> {
     };
     let range = RangeWanted { share: name("runs"), path: b"a/b\xff".to_vec(), offset: 0x1112_1314, len: 0x0001_0203 };
     let shares = vec![
-        ShareThere { name: name("runs"), drop: false, unavailable: None },
-        ShareThere { name: name("disk"), drop: true, unavailable: Some(ShareTrouble::NotMounted) },
+        ShareThere { name: name("runs"), drop: false, unavailable: None, drop_trouble: None },
+        ShareThere { name: name("disk"), drop: true, unavailable: Some(ShareTrouble::NotMounted), drop_trouble: None },
+        ShareThere { name: name("box"), drop: true, unavailable: None, drop_trouble: Some(ShareTrouble::NotWritable) },
     ];
     vec![
         ("asked-shares", asked(Question::Shares)),
@@ -410,6 +411,8 @@ fn questions() -> Vec<(&'static str, Message)> {
         ("answered-replaced", refused(NoAnswer::Unavailable(ShareTrouble::Replaced))),
         ("answered-not-readable", refused(NoAnswer::Unavailable(ShareTrouble::NotReadable))),
         ("answered-failed", refused(NoAnswer::Unavailable(ShareTrouble::Failed))),
+        ("answered-not-answering", refused(NoAnswer::Unavailable(ShareTrouble::NotAnswering))),
+        ("answered-not-writable", refused(NoAnswer::Unavailable(ShareTrouble::NotWritable))),
         ("answered-path", refused(NoAnswer::Path(-0xa9aa))),
         ("answered-busy", refused(NoAnswer::Busy)),
         ("answered-planned", answered(Answer::Planned(planned_page()))),

@@ -16,7 +16,7 @@ Examples:
                                               laptop may also send into it, without asking
   ringway share remove papers
 
-By default nothing is shared, and no device may read a new share. A share is read only, unless --drop makes it a drop box: the devices that may read it may then also send into it (`ringway send FOLDER lab-ws:inbox/sub`), without asking. Each of them can read what the others have sent. Existing entries are not replaced or removed, except what the same device sent before and nobody has changed since. An entry whose name is taken arrives under a numbered name, and is updated there when the device sends it again. Missing folders on the way are created. A device whose rule is --refuse sends nothing. What is shared is the folder that was there when it was added: another folder at its path is not shared, and if its disk is not mounted, the share is listed as unavailable. Symbolic links in it are shown as links and never followed.
+By default nothing is shared, and no device may read a new share. A share is read only, unless --drop makes it a drop box: the devices that may read it may then also send into it (`ringway send FOLDER lab-ws:inbox/sub`), without asking. Each of them can read what the others have sent. Existing entries are not replaced or removed, except what the same device sent before and nobody has changed since. An entry whose name is taken arrives under a numbered name, and is updated there when the device sends it again. Missing folders on the way are created. A device whose rule is --refuse sends nothing. What is shared is the folder that was there when it was added: another folder at its path is not shared, and if its disk is not mounted, or its filesystem does not answer, the share is listed as unavailable. Symbolic links in it are shown as links and never followed.
 
 Other devices list a share while `ringway serve` or `ringway recv` runs here, and get from it while `ringway serve` does. Both take in what is sent into a drop box. Removing a share, --no-drop, refusing a device's offers, or forgetting it, ends what runs with it within a second.";
 
@@ -61,7 +61,8 @@ pub(crate) enum ShareAction {
         /// No device may read it from now on
         #[arg(long, conflicts_with_all = ["with", "with_all"])]
         nobody: bool,
-        /// Make it a drop box: the devices that may read it may also send into it, without asking
+        /// Make it a drop box: the devices that may read it may also send into it, without asking.
+        /// This user must be able to write into it
         #[arg(long)]
         drop: bool,
         /// Make it read only again. Without --drop and this option, a share that exists stays what

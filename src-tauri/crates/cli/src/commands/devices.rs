@@ -96,6 +96,7 @@ fn readable(device: &Device, shares: &[Share]) -> String {
         let states = [
             (share.drop.is_some(), "drop box"),
             (share.unavailable.is_some(), "unavailable"),
+            (share.drop_trouble.is_some(), "unavailable for sending"),
             (is_refused && share.drop.is_some(), "sending refused by its rule"),
         ];
         let states: Vec<_> = states.iter().filter_map(|(is, state)| is.then_some(*state)).collect();

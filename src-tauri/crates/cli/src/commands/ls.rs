@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Browsed, Browser, Engine, Listed, PathInShare, Reference, Unread};
-use ringway_model::{AuthError, Direction, EntryKind, EntryThere, Fault, Operation, PathText, ShareThere, sentences};
+use ringway_model::{AuthError, Direction, EntryKind, EntryThere, Fault, Operation, PathText, ShareThere};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use crate::args::LsArgs;
+use crate::commands::share::unavailable_for;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::json::{self, Event};
@@ -87,9 +88,9 @@ async fn shares(browser: &mut Browser, out: &Output) -> Result<Exit> {
             "{device} shares nothing with this device. There, `ringway share add FOLDER --with DEVICE` shares a folder."
         ));
     }
-    let rows = shares.iter().map(|ShareThere { name, drop, unavailable }| {
-        let unavailable = unavailable.map(|why| format!("unavailable: {}", sentences::share_trouble(why)));
-        let state = drop.then(|| "drop box".to_owned()).into_iter().chain(unavailable).collect::<Vec<_>>();
+    let rows = shares.iter().map(|ShareThere { name, drop, unavailable, drop_trouble }| {
+        let troubles = unavailable_for(*unavailable, *drop_trouble);
+        let state = drop.then(|| "drop box".to_owned()).into_iter().chain(troubles).collect::<Vec<_>>();
         [for_terminal(name.as_str()), state.join("; ")]
     });
     table(rows.collect()).into_iter().for_each(|line| out.say(line));

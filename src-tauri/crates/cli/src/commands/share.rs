@@ -3,7 +3,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::{Device, DeviceId, DropBox, Fault, Invalid, Share, ShareName, SharedWith, sentences};
+use ringway_model::{Device, DeviceId, DropBox, Fault, Invalid, Share, ShareName, ShareTrouble, SharedWith, sentences};
 
 use crate::args::{ShareAction, ShareArgs, SizeArg};
 use crate::commands::devices::find;
@@ -93,18 +93,28 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
         return Ok(());
     }
     let devices = engine.devices()?;
-    let rows = shares.iter().map(|Share { name, folder, with, drop, unavailable }| {
+    let rows = shares.iter().map(|Share { name, folder, with, drop, unavailable, drop_trouble }| {
         let drop = drop.map(|drop| match drop.bytes_max {
             None => "drop box".to_owned(),
             Some(size) => format!("drop box, up to {}", sentences::figures::bytes(size)),
         });
-        let unavailable = unavailable.map(|why| format!("unavailable: {}", sentences::share_trouble(why)));
-        let state = drop.into_iter().chain(unavailable).collect::<Vec<_>>().join("; ");
+        let troubles = unavailable_for(*unavailable, *drop_trouble);
+        let state = drop.into_iter().chain(troubles).collect::<Vec<_>>().join("; ");
         [for_terminal(name.as_str()), readers(with, &devices), for_terminal(folder), state]
     });
     let heading = ["NAME", "WITH", "FOLDER", ""].map(str::to_owned);
     table(std::iter::once(heading).chain(rows).collect()).into_iter().for_each(|line| out.say(line));
     Ok(())
+}
+
+/// Why a share cannot be read, and why nothing can be sent into it.
+pub(crate) fn unavailable_for(
+    reading: Option<ShareTrouble>,
+    sending: Option<ShareTrouble>,
+) -> impl Iterator<Item = String> {
+    let reading = reading.map(|why| format!("unavailable: {}", sentences::share_trouble(why)));
+    let sending = sending.map(|why| format!("unavailable for sending: {}", sentences::share_trouble(why)));
+    reading.into_iter().chain(sending)
 }
 
 /// Who may read a share.

@@ -298,6 +298,8 @@ pub(crate) struct MayRead<'a> {
     pub(super) drop: bool,
     /// Why it cannot be read now; none if it can.
     pub(super) unavailable: Option<ShareTrouble>,
+    /// Why nothing can be sent into this drop box now, though it can be read; none otherwise.
+    pub(super) drop_trouble: Option<ShareTrouble>,
     /// Whether the device may not send into this drop box, because its rule is to refuse. It may
     /// read the share all the same.
     pub(super) refused: bool,

@@ -6,11 +6,13 @@ use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
 use ringway_tree::receive::is_home;
+use rustix::io::Errno;
 
 use super::Engine;
 use crate::devices::target::Target;
 use crate::local::own_folders;
 use crate::send::browse::Browser;
+use crate::shared::is_writable;
 use crate::store::SharedFolder;
 
 impl Engine {
@@ -37,7 +39,8 @@ impl Engine {
     /// folder or contain one.
     ///
     /// # Errors
-    /// As [`share`](Self::share); [`Invalid::DropInHome`]; a size that is none.
+    /// As [`share`](Self::share); [`Invalid::DropInHome`], [`Invalid::DropNotWritable`]; a size
+    /// that is none.
     pub fn share_as(
         &self,
         folder: &Path,
@@ -58,7 +61,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let at = |source| Fault::path(folder, Operation::Open, source);
         let folder = std::path::absolute(folder).map_err(at)?;
-        let dir = Dir::open(&folder).map_err(at)?;
+        let dir = self.look_at(&folder).map_err(at)?;
         if space::shows_the_kernel(&dir).map_err(at)? {
             return Err(at(std::io::ErrorKind::Unsupported.into()));
         }
@@ -74,6 +77,9 @@ impl Engine {
             true if drops.is_some() => return Err(Fault::Invalid(Invalid::DropInHome { folder: folder.into() })),
             true if !allow_home => return Err(Fault::Invalid(Invalid::SharedHomeFolder { folder: folder.into() })),
             _ => {}
+        }
+        if drops.is_some() && !is_writable(&dir) {
+            return Err(Fault::Invalid(Invalid::DropNotWritable { folder: folder.into() }));
         }
         let mut shared = SharedFolder::of(&folder, &dir).map_err(at)?;
         // The same folder by another path, as through a link or by way of `..`, stays the same
@@ -95,21 +101,39 @@ impl Engine {
     /// is sent into it ends where it is none from then on, as by [`unshare`](Self::unshare).
     ///
     /// # Errors
-    /// [`Invalid::UnknownShare`], [`Invalid::DropInHome`]; a size that is none.
+    /// [`Invalid::UnknownShare`], [`Invalid::DropInHome`], [`Invalid::DropNotWritable`]; a size
+    /// that is none.
     pub fn set_drop(&self, name: &ShareName, drop: Option<DropBox>) -> Result<(), Fault> {
         let unknown = || Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() });
         drop.map_or(Ok(()), |drop| drop.check())?;
         let folder = self.shared.store.share(name)?.ok_or_else(unknown)?.shared.folder;
         // What is not there now is looked at when something is to land in it.
-        let is_home = || Dir::open(&folder).and_then(|dir| shows_a_home(&dir)).unwrap_or(false);
-        if drop.is_some() && is_home() {
-            return Err(Fault::Invalid(Invalid::DropInHome { folder: folder.into() }));
+        if drop.is_some()
+            && let Ok(dir) = self.look_at(&folder)
+        {
+            if shows_a_home(&dir).unwrap_or(false) {
+                return Err(Fault::Invalid(Invalid::DropInHome { folder: folder.into() }));
+            }
+            if !is_writable(&dir) {
+                return Err(Fault::Invalid(Invalid::DropNotWritable { folder: folder.into() }));
+            }
         }
         if !self.shared.store.set_drop(name, drop)? {
             return Err(unknown());
         }
         self.shared.changes.changed();
         Ok(())
+    }
+
+    /// Opens a folder whose filesystem may not answer.
+    fn look_at(&self, folder: &Path) -> std::io::Result<Dir> {
+        let path = folder.to_owned();
+        let looked = self.shared.looks.look(folder, move || Dir::open(&path)).flatten();
+        // As the kernel says it, so that people read why.
+        looked.map_err(|error| match error.kind() {
+            std::io::ErrorKind::TimedOut => Errno::TIMEDOUT.into(),
+            _ => error,
+        })
     }
 
     /// Has other devices read a share than before.

@@ -20,22 +20,20 @@ impl Places {
     /// it, so that it need not be there. `mounted` is where its disk was mounted when it was
     /// chosen, if that is known: until the disk is there nothing is noted.
     pub(crate) fn expect(&self, path: &Path, mounted: impl FnOnce() -> Option<PathBuf>) -> Expected {
-        let may_be_made = may_be_made(path) && !path.exists();
-        let mut noted = self.noted();
-        if may_be_made {
-            noted.remove(path);
+        if may_be_made(path) && !path.exists() {
+            self.noted().remove(path);
             return Expected::Made;
         }
-        if let Some(identity) = noted.get(path) {
+        if let Some(identity) = self.noted().get(path) {
             return Expected::Folder(*identity);
         }
+        // Its disk may take long, and other folders do not wait for it.
         let Ok(folder) = Dir::open(path) else { return Expected::Any };
         if mounted().is_some_and(|at| lacks_mount(&folder, &at)) {
             return Expected::Mounted;
         }
         let Ok(identity) = FolderIdentity::of(&folder) else { return Expected::Any };
-        noted.insert(path.to_owned(), identity);
-        Expected::Folder(identity)
+        Expected::Folder(*self.noted().entry(path.to_owned()).or_insert(identity))
     }
 
     /// What is there now counts, wherever its disk was before: somebody has chosen it.

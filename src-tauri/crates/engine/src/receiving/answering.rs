@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use ringway_link::session::Session;
-use ringway_model::{DeviceId, Fault, ShareName};
+use ringway_model::{DeviceId, Fault, ShareName, ShareTrouble};
 use ringway_wire::SelectedPaths;
 use ringway_wire::control::{Answer, Get, GetRefusal, NoAnswer, PlannedPage, Purpose, Question};
 use ringway_wire::limits::PAGES_AHEAD_MAX;
@@ -54,6 +54,16 @@ pub(super) enum Asked {
 }
 
 impl Asked {
+    /// The share that it is about.
+    fn share(&self) -> Option<&ShareName> {
+        match self {
+            Self::Question(Question::Shares) => None,
+            Self::Question(Question::Entries(wanted)) => Some(&wanted.share),
+            Self::Question(Question::Range(wanted)) => Some(&wanted.share),
+            Self::Plan(request) => Some(&request.0.share),
+        }
+    }
+
     /// The pages that may be sent at once.
     fn pages(&self) -> u8 {
         match self {
@@ -197,6 +207,7 @@ async fn answer(
         let _ = ready.send(refused(NoAnswer::Busy)).await;
         return;
     };
+    let share = asked.share().cloned();
     let (granted, grant) = oneshot::channel();
     let (over, mut ended) = oneshot::channel();
     let work = Work { listening: Arc::clone(&listening), device, number, credit: Arc::clone(&credit), place, over };
@@ -206,11 +217,16 @@ async fn answer(
         let _ = ready.send(refused(NoAnswer::Busy)).await;
         return;
     }
-    if let Ok(grant) = grant.await {
+    if let (Ok(grant), Some(share)) = (grant.await, share) {
         tokio::select! {
             () = listening.shared.revoked(grant) => {
                 credit.end();
                 let _ = ready.send(refused(NoAnswer::NotShared)).await;
+            }
+            // The thread keeps its place until the filesystem answers.
+            () = listening.shared.hangs(share) => {
+                credit.end();
+                let _ = ready.send(refused(NoAnswer::Unavailable(ShareTrouble::NotAnswering))).await;
             }
             _ = &mut ended => {}
         }

@@ -189,7 +189,10 @@ impl Getting<'_> {
         let opened = Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Here(dialling)) };
         let ended = taking.session(opened, self.earlier, (None, Some(&mut self.questions))).await;
         match ended {
-            Ended::Over(ended) => ended.map(|whole| whole.arrived),
+            Ended::Over(ended) => {
+                self.wanted.fail_unfit(transfer);
+                ended.map(|whole| whole.arrived)
+            }
             Ended::Lost(lost) => {
                 self.earlier.add(&lost.incoming);
                 let is_pause = matches!(lost.error, Fault::Paused { by: Side::Here });

@@ -35,7 +35,7 @@ use crate::admission::boot_ms;
 use crate::devices::rules::{Decision, Offered, is_usable};
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::send::goodbye;
-use crate::shared::{DropPlace, is_home};
+use crate::shared::DropPlace;
 use crate::store::look_alike;
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::Transfer;
@@ -228,6 +228,9 @@ async fn ask(
     let Some(_taken) = listening.listeners.taken_ids.take_soon(id).await else {
         return decline(visitor.into_session(), DeclineReason::Busy).await;
     };
+    if lands_nowhere(&listening, &visitor).await {
+        return decline(visitor.into_session(), DeclineReason::NotWritable).await;
+    }
     // While it waits, for its rule to be clear or for an answer. Without one the rule looks at what
     // is known by now.
     let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
@@ -324,6 +327,23 @@ async fn ask(
         }
     }
     begin(&listening, visitor, (acceptance, options, done), (attempt, under_way)).await;
+}
+
+/// Whether the filesystem of a folder that the offer may land in does not answer. What is looked at
+/// there from then on is looked at without waiting for it.
+async fn lands_nowhere(listening: &Listening, visitor: &Visitor) -> bool {
+    // A drop box was looked at.
+    if visitor.drop.is_some() {
+        return false;
+    }
+    let shared = Arc::clone(&listening.shared);
+    let (everything, by_rule) = {
+        let landing = listening.landing();
+        (landing.destination.clone(), visitor.rule().folder.clone().filter(|_| landing.rule_folders))
+    };
+    let folders = by_rule.map(|folder| folder.0).into_iter().chain([everything]);
+    let hangs = move || folders.into_iter().any(|folder| !shared.looks.answers(&folder));
+    tokio::task::spawn_blocking(hangs).await.unwrap_or(false)
 }
 
 /// What the device's rule makes of the offer as it is known now, and where that lets it land.
@@ -525,7 +545,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: &Decision, folder
         entries_so_far: offer.so_far.entries,
         bytes_so_far: offer.so_far.bytes,
         totals_final: offer.so_far.complete,
-        is_home: is_home(&destination),
+        is_home: listening.shared.is_home(&destination),
         free_space: free_space::look(&destination),
         destination: destination.into(),
         in_share: visitor.drop.as_ref().map(DropPlace::shown),

@@ -8,7 +8,9 @@ use std::time::Duration;
 use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::LaneStops;
 use ringway_link::rate_limit::RateLimiter;
-use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, PathTaken, RateLimit, Side, TransferId};
+use ringway_model::{
+    DeclineReason, Direction, Fault, Invalid, Outage, PathTaken, RateLimit, ShareTrouble, Side, TransferId,
+};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::confine;
 use ringway_tree::compression::Packed;
@@ -16,7 +18,7 @@ use ringway_tree::descriptors::ForSending;
 use ringway_tree::send::{Guard, Outgoing};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{GetPath, GetRefusal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::answering::Answers;
@@ -150,6 +152,7 @@ async fn open(
 ) -> Result<Opened, GetRefusal> {
     let (shared, confined) = (Arc::clone(&listening.shared), listening.confinement.is_ok());
     let (device, get) = (asker.device.id, asker.get.clone());
+    let share = get.share.clone();
     let selected = std::mem::take(&mut asker.selected);
     let opening = move || {
         let share = shared.open_share(device, &get.share).map_err(|fault| match fault {
@@ -172,7 +175,16 @@ async fn open(
         let outgoing = wanted.look(|wanted| Outgoing::start_beneath(&root, wanted, offered, guard))?;
         Ok(Opened { outgoing, confine, grant: share.grant })
     };
-    tokio::task::spawn_blocking(opening).await.expect("opening a share does not panic")
+    let (say, opened) = oneshot::channel();
+    // A thread that nothing waits for at the end of this program: it may get no answer.
+    let opens = move || drop(say.send(opening()));
+    if std::thread::Builder::new().name("ringway-open".into()).spawn(opens).is_err() {
+        return Err(NO_DESCRIPTORS);
+    }
+    tokio::select! {
+        opened = opened => opened.expect("opening a share does not panic"),
+        () = listening.shared.hangs(share) => Err(GetRefusal::Unavailable(ShareTrouble::NotAnswering)),
+    }
 }
 
 /// What is shown and recorded of it; none if the store cannot be read.

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_link::session::Session;
-use ringway_model::{DeclineReason, Device, Fault, FreeSpace, Outage, PathTaken, Shortage, Side, TransferId};
+use ringway_model::{
+    DeclineReason, Device, Fault, FreeSpace, Operation, Outage, PathTaken, Shortage, Side, TransferId,
+};
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::free_space::{self, Rest, is_full_errno};
 use ringway_tree::io_plan::IoPlan;
@@ -21,6 +23,7 @@ use ringway_tree::receive::{Allowance, Asked, AttemptKey, Brought, DestinationOp
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, GetRefusal, Offer, Receipt, Wanted};
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -207,6 +210,12 @@ impl Taking {
         let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
         let no_space = || self.refused_for_space(free_space::look(&self.destination), offer);
         let fits = |free: Option<FreeSpace>| free.is_none_or(|free| free.free_bytes >= offer.so_far.bytes);
+        let (shared, destination) = (Arc::clone(&self.site.shared), self.destination.clone());
+        let looking = tokio::task::spawn_blocking(move || shared.looks.answers(&destination));
+        if !looking.await.unwrap_or(true) {
+            let error = Fault::path(&*self.destination, Operation::Open, std::io::Error::from(Errno::TIMEDOUT));
+            return Err((error, NotTaken::Declined(DeclineReason::NotWritable)));
+        }
         let is_made = self.drop.is_some() || self.expected == Expected::Made;
         if is_made && !self.destination.exists() {
             // No folder is made for what does not fit.

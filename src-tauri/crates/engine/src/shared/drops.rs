@@ -67,6 +67,7 @@ impl DropPlace {
         match refusal {
             GetRefusal::Unavailable(ShareTrouble::Missing) => unopened(share(), Errno::NOENT.raw_os_error()),
             GetRefusal::Unavailable(ShareTrouble::NotReadable) => unopened(share(), Errno::ACCESS.raw_os_error()),
+            GetRefusal::Unavailable(ShareTrouble::NotAnswering) => unopened(share(), Errno::TIMEDOUT.raw_os_error()),
             GetRefusal::Unavailable(_) => Fault::DestinationGone,
             GetRefusal::Path(_, errno) => unopened(self.folder(), errno),
             _ => Fault::NoLongerShared { by: Side::Here },
@@ -106,7 +107,8 @@ impl Shared {
         }
         let failed = |_: Fault| GetRefusal::Unavailable(ShareTrouble::Failed);
         let no_descriptors = GetRefusal::Path(0, Errno::MFILE.raw_os_error());
-        let root = open(&place.shared).map_err(|why| why.map_or(no_descriptors, GetRefusal::Unavailable))?;
+        let root =
+            open(&self.looks, &place.shared).map_err(|why| why.map_or(no_descriptors, GetRefusal::Unavailable))?;
         let own = own_folders::make(&self.paths).map_err(failed)?;
         // A link on its path may lead elsewhere since.
         if own.contain(&root).unwrap_or(true) {

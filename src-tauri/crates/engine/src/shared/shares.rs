@@ -9,8 +9,12 @@ use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
 use ringway_tree::descriptors::{Shortage, wait_to_open};
 use ringway_tree::receive::{FolderIdentity, OwnFolders};
+use rustix::fs::{Access, AtFlags, accessat};
+use rustix::io::Errno;
 
 use super::Shared;
+use super::looks::{Look, Looks};
+use crate::limits::{LOOK_TIME_MAX, LOOKS_AT_ONCE_MAX};
 use crate::local::own_folders;
 use crate::local::places::lacks_mount;
 use crate::store::{PairingNumber, ShareNumber, SharedFolder, StoredShare};
@@ -35,6 +39,10 @@ pub(crate) struct Grant {
     pub(super) pairing: PairingNumber,
     pub(super) right: Right,
 }
+
+/// Whether this user may write into a shared folder, or why it is unavailable; none if there was no
+/// descriptor to find out.
+type State = Result<bool, Option<ShareTrouble>>;
 
 /// What a grant allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +69,7 @@ impl Shared {
             return Err(not_shared());
         }
         let unavailable = |trouble| Fault::ShareUnavailable { share: share.name.as_str().into(), trouble };
-        let root = open(&share.shared).map_err(|why| why.map_or(Fault::AnswerBusy, unavailable))?;
+        let root = open(&self.looks, &share.shared).map_err(|why| why.map_or(Fault::AnswerBusy, unavailable))?;
         let own = own_folders::make(&self.paths)?;
         // A link on its path may lead elsewhere since.
         if own.contain(&root).unwrap_or(true) {
@@ -95,31 +103,78 @@ impl Shared {
         }
     }
 
+    /// Resolves when the filesystem of a share does not answer.
+    pub(crate) async fn hangs(self: &Arc<Self>, name: ShareName) {
+        loop {
+            tokio::time::sleep(LOOK_TIME_MAX).await;
+            let (shared, name) = (Arc::clone(self), name.clone());
+            let hangs = move || {
+                let share = shared.store.share(&name).ok().flatten();
+                let opened = share.map(|share| open(&shared.looks, &share.shared).map(drop));
+                opened == Some(Err(Some(ShareTrouble::NotAnswering)))
+            };
+            if tokio::task::spawn_blocking(hangs).await.unwrap_or(false) {
+                return;
+            }
+        }
+    }
+
     /// The shares that a device may read, by name. It may wait for a disk.
     pub(crate) fn shares_of(&self, device: DeviceId) -> Result<Vec<ShareThere>, Fault> {
         let pairing = self.store.pairing(device)?;
         let mut all = Vec::new();
-        for StoredShare { number, name, shared, .. } in self.store.shares()? {
-            let grant = |right| Grant { share: number, device, pairing, right };
+        for share in self.store.shares()? {
+            let grant = |right| Grant { share: share.number, device, pairing, right };
             if self.holds(&grant(Right::Read))? {
                 let drop = self.holds(&grant(Right::Drop))?;
-                let unavailable = match open(&shared) {
-                    Ok(_) => None,
-                    Err(why) => Some(why.ok_or(Fault::AnswerBusy)?),
-                };
-                all.push(ShareThere { name, drop, unavailable });
+                all.push((drop, share));
             }
         }
-        Ok(all)
+        let states = self.states(all.iter().map(|(_, share)| &share.shared));
+        let shown = |((drop, share), state): ((bool, StoredShare), State)| {
+            let (unavailable, drop_trouble) = match state {
+                Ok(is_writable) => (None, (drop && !is_writable).then_some(ShareTrouble::NotWritable)),
+                Err(why) => (Some(why.ok_or(Fault::AnswerBusy)?), None),
+            };
+            Ok(ShareThere { name: share.name, drop, unavailable, drop_trouble })
+        };
+        all.into_iter().zip(states).map(shown).collect()
     }
 
     /// Every share, by name. It may wait for a disk.
     pub(crate) fn shares(&self) -> Result<Vec<Share>, Fault> {
-        let shown = |StoredShare { name, shared, with, drop, .. }| {
-            let unavailable = open(&shared).err().map(|why| why.unwrap_or(ShareTrouble::Failed));
-            Share { name, folder: shared.folder.into(), with, drop, unavailable }
+        let all = self.store.shares()?;
+        let states = self.states(all.iter().map(|share| &share.shared));
+        let shown = |(share, state): (StoredShare, State)| {
+            let StoredShare { name, shared, with, drop, .. } = share;
+            let is_closed = drop.is_some() && state == Ok(false);
+            Share {
+                name,
+                folder: shared.folder.into(),
+                with,
+                drop,
+                unavailable: state.err().map(|why| why.unwrap_or(ShareTrouble::Failed)),
+                drop_trouble: is_closed.then_some(ShareTrouble::NotWritable),
+            }
         };
-        Ok(self.store.shares()?.into_iter().map(shown).collect())
+        Ok(all.into_iter().zip(states).map(shown).collect())
+    }
+
+    /// The state of each of these folders. Those that do not answer are waited for together.
+    fn states<'a>(&self, all: impl Iterator<Item = &'a SharedFolder>) -> Vec<State> {
+        let all: Vec<_> = all.collect();
+        let mut states = Vec::with_capacity(all.len());
+        for some in all.chunks(LOOKS_AT_ONCE_MAX) {
+            let looks: Vec<_> = some.iter().map(|shared| (*shared, begin(&self.looks, shared))).collect();
+            states.extend(looks.into_iter().map(|(shared, look)| {
+                let found = match look.and_then(Look::wait).flatten() {
+                    Err(error) if error.is_of_descriptors() => open(&self.looks, shared),
+                    looked => found(looked),
+                };
+                found.map(|dir| is_writable(&dir))
+            }));
+        }
+        states
     }
 }
 
@@ -127,18 +182,40 @@ impl Shared {
 /// left, it waits for one.
 ///
 /// # Errors
-/// Why it is unavailable; none if there was no descriptor, which is no fault of the folder.
-pub(super) fn open(shared: &SharedFolder) -> Result<Dir, Option<ShareTrouble>> {
-    let root = wait_to_open(|| true, || Dir::open(&shared.folder));
-    if root.as_ref().is_err_and(Shortage::is_of_descriptors) {
-        return Err(None);
+/// Why it is unavailable; none if there was no descriptor or thread, which is no fault of the
+/// folder.
+pub(super) fn open(looks: &Arc<Looks>, shared: &SharedFolder) -> Result<Dir, Option<ShareTrouble>> {
+    found(wait_to_open(|| true, || begin(looks, shared).and_then(Look::wait).flatten()))
+}
+
+/// Begins to open it, on a thread that may get no answer.
+fn begin(looks: &Arc<Looks>, shared: &SharedFolder) -> io::Result<Look<io::Result<Result<Dir, ShareTrouble>>>> {
+    let noted = shared.clone();
+    looks.begin(&shared.folder, move || match Dir::open(&noted.folder) {
+        Err(error) if error.is_of_descriptors() => Err(error),
+        opened => Ok(checked(&noted, opened)),
+    })
+}
+
+/// What a look at a share has found.
+fn found(looked: io::Result<Result<Dir, ShareTrouble>>) -> Result<Dir, Option<ShareTrouble>> {
+    match looked {
+        Ok(found) => found.map_err(Some),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(Some(ShareTrouble::NotAnswering)),
+        Err(_) => Err(None),
     }
-    checked(shared, root).map_err(Some)
+}
+
+/// Whether this user may make entries in a folder. One about which the kernel says nothing else
+/// counts as such.
+pub(crate) fn is_writable(dir: &Dir) -> bool {
+    let asked = accessat(dir, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+    !matches!(asked, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
 }
 
 /// Whether what has the path is what was shared.
 fn checked(shared: &SharedFolder, opened: io::Result<Dir>) -> Result<Dir, ShareTrouble> {
-    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, TimedOut};
     let SharedFolder { folder, identity, mounted } = shared;
     // A link on the path may lead to another filesystem while the disk is mounted.
     let is_unmounted = |dir: &Dir| mounted.as_deref().is_some_and(|at| lacks_mount(dir, at) && !is_mounted(at));
@@ -149,6 +226,8 @@ fn checked(shared: &SharedFolder, opened: io::Result<Dir>) -> Result<Dir, ShareT
         NotFound => ShareTrouble::Missing,
         NotADirectory => ShareTrouble::Replaced,
         PermissionDenied => ShareTrouble::NotReadable,
+        // NFS that is mounted softly says so itself.
+        TimedOut => ShareTrouble::NotAnswering,
         _ => ShareTrouble::Failed,
     })?;
     if is_unmounted(&root) {
@@ -190,6 +269,10 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    fn open(shared: &SharedFolder) -> Result<Dir, Option<ShareTrouble>> {
+        super::open(&Arc::default(), shared)
+    }
 
     fn shared(folder: &Path) -> SharedFolder {
         SharedFolder::of(folder, &Dir::open(folder).unwrap()).unwrap()

@@ -31,7 +31,7 @@ fn inside(path: &str) -> PathInShare {
 async fn a_requester_reads_no_more_beside_a_transfer_than_elsewhere() {
     let (lab, _receiver, address, mallory) = serving().await;
     let mut session = is_getting(&mallory, address, 1).await;
-    let shares = vec![ShareThere { name: name("mine"), drop: false, unavailable: None }];
+    let shares = vec![ShareThere { name: name("mine"), drop: false, unavailable: None, drop_trouble: None }];
     assert_eq!(ask(&mut session, 0, Question::Shares).await, Some(Answer::Shares(shares)), "before the answer");
     session.say(&Message::Accept(ACCEPT)).await;
     for (number, share) in ["others", "nothing"].into_iter().enumerate() {

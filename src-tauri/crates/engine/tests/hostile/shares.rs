@@ -96,7 +96,7 @@ async fn nothing_is_read_that_is_not_shared() {
     share(&lab, &lab.path("shared"), "mine");
     lab.engine.share(&lab.path("other"), &name("others"), &SharedWith::NOBODY, false).unwrap();
     let mut session = asking(&mallory, address).await;
-    let shares = vec![ShareThere { name: name("mine"), drop: false, unavailable: None }];
+    let shares = vec![ShareThere { name: name("mine"), drop: false, unavailable: None, drop_trouble: None }];
     assert_eq!(ask(&mut session, 0, Question::Shares).await, Some(Answer::Shares(shares)));
     // Another device's share, and one that is not there: nobody can tell which is which.
     for share in ["others", "nothing"] {

@@ -278,6 +278,7 @@ fn invalid(text: &str) -> Vec<Invalid> {
         Invalid::SharedOwnFolder { folder: path() },
         Invalid::SharedHomeFolder { folder: path() },
         Invalid::DropInHome { folder: path() },
+        Invalid::DropNotWritable { folder: path() },
         Invalid::TooManyShares,
         Invalid::ShareReference,
         Invalid::Limit,

@@ -1,7 +1,7 @@
 //! Why a shared folder cannot be read.
 use serde::{Deserialize, Serialize};
 
-/// Why a share cannot be read.
+/// Why a share cannot be read, or why nothing can be sent into a drop box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -17,9 +17,21 @@ pub enum ShareTrouble {
     NotReadable,
     /// The folder cannot be opened for another reason.
     Failed,
+    /// Its filesystem does not answer, as when the server behind it is away.
+    NotAnswering,
+    /// This user may not write into the folder, or its filesystem is read-only.
+    NotWritable,
 }
 
 impl ShareTrouble {
     /// All.
-    pub const ALL: [Self; 5] = [Self::Missing, Self::NotMounted, Self::Replaced, Self::NotReadable, Self::Failed];
+    pub const ALL: [Self; 7] = [
+        Self::Missing,
+        Self::NotMounted,
+        Self::Replaced,
+        Self::NotReadable,
+        Self::Failed,
+        Self::NotAnswering,
+        Self::NotWritable,
+    ];
 }

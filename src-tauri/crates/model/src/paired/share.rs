@@ -133,6 +133,8 @@ pub struct Share {
     pub drop: Option<DropBox>,
     /// Why it cannot be read now; none if it can.
     pub unavailable: Option<ShareTrouble>,
+    /// Why nothing can be sent into this drop box now, though it can be read; none otherwise.
+    pub drop_trouble: Option<ShareTrouble>,
 }
 
 /// A share of another device that this device may read, as that one describes it.
@@ -146,6 +148,8 @@ pub struct ShareThere {
     pub drop: bool,
     /// Why it cannot be read now; none if it can.
     pub unavailable: Option<ShareTrouble>,
+    /// Why nothing can be sent into this drop box now, though it can be read; none otherwise.
+    pub drop_trouble: Option<ShareTrouble>,
 }
 
 /// What an entry of a shared folder is.

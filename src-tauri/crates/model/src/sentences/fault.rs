@@ -312,6 +312,7 @@ impl Invalid {
             Self::UnknownShare { name } => UNKNOWN_SHARE.says().with("name", name),
             Self::SharedOwnFolder { folder } => SHARED_OWN_FOLDER.says().with("folder", folder).and_next(FOLDER),
             Self::DropInHome { folder } => DROP_IN_HOME.says().with("folder", folder),
+            Self::DropNotWritable { folder } => DROP_NOT_WRITABLE.says().with("folder", folder),
             Self::SharedHomeFolder { folder } => SHARED_HOME_FOLDER.says().with("folder", folder),
             Self::TooManyShares => TOO_MANY_SHARES.says(),
             Self::ShareReference => SHARE_REFERENCE.says(),

@@ -31,6 +31,8 @@ pub fn share_trouble(trouble: ShareTrouble) -> &'static str {
         ShareTrouble::Replaced => SHARE_REPLACED,
         ShareTrouble::NotReadable => SHARE_NOT_READABLE,
         ShareTrouble::Failed => SHARE_FAILED,
+        ShareTrouble::NotAnswering => SHARE_NOT_ANSWERING,
+        ShareTrouble::NotWritable => SHARE_NOT_WRITABLE,
     };
     row.what
 }

@@ -549,6 +549,12 @@ rows! {
     SHARE_FAILED: "share.why.failed" {
         what: "it cannot be opened",
     }
+    SHARE_NOT_ANSWERING: "share.why.notAnswering" {
+        what: "its filesystem does not answer",
+    }
+    SHARE_NOT_WRITABLE: "share.why.notWritable" {
+        what: "it is not writable",
+    }
 
     // Faults.
     PATH: "fault.path" {
@@ -959,6 +965,10 @@ rows! {
     DROP_IN_HOME: "fault.unfit.dropInHome" {
         what: "{folder} is a home folder, or contains one. What is sent there can change how programs start.",
         next: "Choose a folder inside it for the drop box.",
+    }
+    DROP_NOT_WRITABLE: "fault.unfit.dropNotWritable" {
+        what: "{folder} cannot be a drop box, because this user may not write into it.",
+        next: "Give this user write permission there, or choose another folder.",
     }
     TOO_MANY_SHARES: "fault.unfit.tooManyShares" {
         what: "Too many folders are shared.",

@@ -220,6 +220,16 @@ enum Shown {
 /// `ENOTDIR` for anything but a folder, `ELOOP` for a path through a symbolic link, and what the
 /// kernel says. `EOPNOTSUPP` for what shows the kernel, as `/proc` does.
 pub fn open_folder(root: &Dir, path: RelPath<'_>, hides: &dyn Fn(&Metadata) -> bool) -> Result<Option<Dir>, Errno> {
+    let Some((above, name)) = path.split_last() else { return open_way(root, path, hides) };
+    let Some(above) = open_way(root, above, hides)? else { return Ok(None) };
+    if attempt_id(name.as_bytes()).is_some() {
+        return Ok(None);
+    }
+    checked(patiently(|| above.open_dir(name.as_bytes()))?, hides)
+}
+
+/// The same for a folder in which names are looked up, even if it may not be listed.
+fn open_way(root: &Dir, path: RelPath<'_>, hides: &dyn Fn(&Metadata) -> bool) -> Result<Option<Dir>, Errno> {
     let mut at = None;
     // One by one, so that nothing that is left out is gone through.
     for name in path.components() {
@@ -227,7 +237,7 @@ pub fn open_folder(root: &Dir, path: RelPath<'_>, hides: &dyn Fn(&Metadata) -> b
             return Ok(None);
         }
         let above = at.as_ref().unwrap_or(root);
-        let folder = patiently(|| above.open_dir(name.as_bytes()))?;
+        let folder = patiently(|| above.open_dir_to_search(name.as_bytes()))?;
         // Also what shows the kernel: what is there and what is not have one answer.
         let Some(folder) = checked(folder, hides)? else { return Ok(None) };
         at = Some(folder);
@@ -248,7 +258,7 @@ pub fn look_at(
     let Some((above, name)) = path.split_last() else {
         return Ok(Some((metadata_of(root).map_err(errno)?, Vec::new())));
     };
-    let Some(folder) = open_folder(root, above, hides)? else { return Ok(None) };
+    let Some(folder) = open_way(root, above, hides)? else { return Ok(None) };
     let there = folder.metadata(name.as_bytes()).map_err(errno)?;
     if hides(&there) || attempt_id(name.as_bytes()).is_some() {
         return Ok(None);
@@ -272,7 +282,7 @@ pub fn open_file(
     hides: &dyn Fn(&Metadata) -> bool,
 ) -> Result<Option<(OwnedFd, Metadata)>, Errno> {
     let (above, name) = path.split_last().ok_or(Errno::ISDIR)?;
-    let Some(folder) = open_folder(root, above, hides)? else { return Ok(None) };
+    let Some(folder) = open_way(root, above, hides)? else { return Ok(None) };
     let is_file = |there: &Metadata| match there.kind {
         Kind::File => Ok(()),
         Kind::Dir => Err(Errno::ISDIR),

@@ -12,7 +12,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::disk::Dir;
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
+use ringway_sys::attributes::Kind;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead,
@@ -20,14 +21,18 @@ use ringway_wire::lane::{
 };
 use ringway_wire::{ProtocolError, RelPath};
 
-use super::Incoming;
+use rustix::io::Errno;
+
 use super::failures::{EntryError, LaneError, Trouble, during};
+use super::merge::attributes::timestamp;
 use super::merge::folders::{Folder, FolderCache};
 use super::staging::LastKept;
 use super::staging::journal::Wholes;
+use super::{Incoming, PERMISSION_BITS};
 use crate::bulk::LaneSource;
 use crate::compression::Unpacking;
 use crate::descriptors::patiently;
+use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::page_buffer::PageBuffer;
 use crate::readback::Reading;
 use links::Linked;
@@ -263,8 +268,14 @@ impl<'i> Worker<'i> {
         let folder = match self.folders.folder(path) {
             Ok(folder) => folder,
             Err(Trouble::Entry(error)) => {
-                if attributes.is_some() {
-                    self.report(error.into(), path.as_bytes(), None)?;
+                match attributes {
+                    // Its sender could not read it either, and has said so.
+                    Some(attributes) if xattrs.is_empty() && self.is_closed_as_sent(path, &attributes, error) => {
+                        self.incoming.results.tally.folder_made();
+                        self.incoming.results.tally.folder();
+                    }
+                    Some(_) => self.report(error.into(), path.as_bytes(), None)?,
+                    None => {}
                 }
                 return Ok(Err(error));
             }
@@ -288,6 +299,21 @@ impl<'i> Worker<'i> {
             }
         }
         Ok(Ok(folder))
+    }
+
+    /// Whether a folder cannot be opened because it has the mode that is sent, and is otherwise as
+    /// it is sent: it arrived before.
+    fn is_closed_as_sent(&mut self, path: RelPath<'_>, sent: &Attributes, error: EntryError) -> bool {
+        let is_denied = error.reason == FailureReason::Os { errno: Errno::ACCESS.raw_os_error() };
+        let Some((above, name)) = path.split_last().filter(|_| is_denied) else { return false };
+        let here = self.incoming.root.here(path.as_bytes());
+        let Ok(above) = self.folders.folder(above) else { return false };
+        let name = here.rsplit(|byte| *byte == b'/').next().unwrap_or(name.as_bytes());
+        above.dir.metadata(name).is_ok_and(|there| {
+            let is_same_mode = there.mode & PERMISSION_BITS == u32::from(sent.mode) & PERMISSION_BITS;
+            let is_same_time = as_kept_by(&there, timestamp(sent.mtime)) == nanos(there.mtime);
+            there.kind == Kind::Dir && is_same_mode && is_same_time
+        })
     }
 
     /// Keeps the contents of a file with several names whose folder cannot be there, for names in

@@ -1,6 +1,7 @@
 //! What earlier attempts at the same transfer have left in the staging folder: whole files, which
 //! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
 pub(super) mod attempt;
+pub(super) mod beside;
 pub(super) mod exchanges;
 pub(super) mod inheritance;
 pub(super) mod journal;
@@ -418,7 +419,8 @@ pub(super) fn leave_suspect((root, recall): (&Dir, Option<&Recall>), staging: &D
     }
     exchanges::settle_left(root, staging)?;
     log::recall_all(root, (staging, &log::left_in(staging)), recall);
-    for name in names_of(staging, |name| name != BEGUN && name != SUSPECT && !log::is_log(name))? {
+    let goes = |name: &[u8]| name != BEGUN && name != SUSPECT && !log::is_log(name) && !beside::is_note(name);
+    for name in names_of(staging, goes)? {
         match staging.metadata(&name)?.kind {
             Kind::Dir => removal::remove_tree(staging, &name)?,
             _ => staging.unlink(&name)?,
@@ -443,6 +445,7 @@ pub(super) fn remove_stale(root: &Dir, recall: Option<&Recall>) {
         // What cannot be removed stays.
         if is_staging(&dir) {
             if is_older_than(KEPT_FOR_SECS) {
+                let _ = exchanges::settle_left(root, &dir).map(|()| beside::remove_left(root, &dir, &name));
                 let _ = removal::remove_staging((root, recall), &name);
             }
         } else if attempt_id(&name).is_some() && removal::is_emptied(&dir) && is_older_than(LEFT_FOR_SECS) {

@@ -163,10 +163,11 @@ impl Answer {
             Self::Shares(shares) => {
                 out.put_u8(0);
                 out.put_u16(shares.len() as u16);
-                for ShareThere { name, drop, unavailable } in shares {
+                for ShareThere { name, drop, unavailable, drop_trouble } in shares {
                     out.put_short_bytes(name.as_str().as_bytes());
                     out.put_bool(*drop);
                     out.put_u8(unavailable.map_or(0, number));
+                    out.put_u8(drop_trouble.map_or(0, number));
                 }
             }
             Self::Entries(page) => {
@@ -213,11 +214,11 @@ impl Answer {
                 }
                 let share = |_| {
                     let (name, drop) = (share_name(reader)?, reader.bool("drop box")?);
-                    let unavailable = match reader.u8()? {
-                        0 => None,
-                        value => Some(trouble(value)?),
+                    let mut why = || match reader.u8()? {
+                        0 => Ok(None),
+                        value => trouble(value).map(Some),
                     };
-                    Ok(ShareThere { name, drop, unavailable })
+                    Ok(ShareThere { name, drop, unavailable: why()?, drop_trouble: why()? })
                 };
                 Self::Shares((0..count).map(share).collect::<Result<_, ProtocolError>>()?)
             }

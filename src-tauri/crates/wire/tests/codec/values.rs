@@ -242,8 +242,8 @@ fn bytes_page() -> impl Strategy<Value = BytesPage> {
 
 fn answer() -> impl Strategy<Value = Answer> {
     let trouble = || prop::sample::select(&ShareTrouble::ALL[..]);
-    let share = (share_name(), any::<bool>(), prop::option::of(trouble()))
-        .prop_map(|(name, drop, unavailable)| ShareThere { name, drop, unavailable });
+    let share = (share_name(), any::<bool>(), prop::option::of(trouble()), prop::option::of(trouble()))
+        .prop_map(|(name, drop, unavailable, drop_trouble)| ShareThere { name, drop, unavailable, drop_trouble });
     let refused = prop_oneof![
         Just(NoAnswer::NotShared),
         trouble().prop_map(NoAnswer::Unavailable),

@@ -46,6 +46,7 @@ async fn plan(
     let Reached { mut session, device, .. } = reached;
     transfer.known_peer(device.id, &device.name);
     transfer.figures().begin();
+    asked.fail_unfit(transfer);
     let number = session.machine.plan(asked.get, asked.selected).ok_or(Fault::AnswerBusy)?;
     let hearing = Hearing { transfer, request: &request, number };
     let told = hearing.all(&mut session, planned).await;

@@ -6,15 +6,17 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{Fault, Invalid, Operation, PathText, Side, Text, TransferId};
+use ringway_model::{Failure, FailureReason, Fault, Invalid, Operation, PathText, Side, Text, TransferId};
 use ringway_tree::filesystem::selection::Filter;
 use ringway_tree::receive::Asked;
 use ringway_wire::control::{Get, GetPath, GetRefusal, Purpose};
 use ringway_wire::{RelPath, SelectedPaths, limits};
+use rustix::io::Errno;
 
 use crate::devices::reference::PathInShare;
 use crate::limits::LANES_MAX;
 use crate::transfers::options::GetRequest;
+use crate::transfers::transfer::Transfer;
 
 /// The message for patterns or a list that no other device takes.
 const TOO_LONG: &str = "for what is got from another device there are at most 1,000 patterns with 16 KiB, and 65,536 listed paths with 4 MiB";
@@ -28,6 +30,8 @@ pub(super) struct Request {
     /// The paths that are asked for alone.
     pub(super) selected: Arc<SelectedPaths>,
     filter: Option<Arc<Filter>>,
+    /// Listed paths that no entry can have, for which nobody is asked.
+    unfit: Vec<Vec<u8>>,
 }
 
 impl Request {
@@ -57,7 +61,7 @@ impl Request {
         if is_listed && paths.len() != 1 {
             return Err(Fault::option(ONE_FOLDER));
         }
-        let selected = selected(listed.into_iter().flatten())?;
+        let (selected, unfit) = selected(listed.into_iter().flatten())?;
         let get = Get {
             transfer: transfer.0,
             share: share.clone(),
@@ -79,7 +83,19 @@ impl Request {
             let name = OsString::from_vec(pair[0].to_vec());
             return Err(Fault::Invalid(Invalid::SameName { name: name.into() }));
         }
-        Ok(Self { get, selected: Arc::new(selected), filter })
+        Ok(Self { get, selected: Arc::new(selected), filter, unfit })
+    }
+
+    /// Books the listed paths that no entry can have as failed.
+    pub(super) fn fail_unfit(&self, transfer: &Transfer) {
+        for path in &self.unfit {
+            transfer.figures().fail(Failure {
+                path: OsString::from_vec(path.clone()).into(),
+                side: Side::Here,
+                operation: Operation::Open,
+                reason: FailureReason::Os { errno: Errno::NAMETOOLONG.raw_os_error() },
+            });
+        }
     }
 
     /// What of the answer is taken; none for all of it. The other end applies the same selection.
@@ -102,21 +118,16 @@ impl Request {
     }
 }
 
-fn selected<'p>(listed: impl Iterator<Item = &'p [u8]>) -> Result<SelectedPaths, Fault> {
-    let mut selected = SelectedPaths::default();
+/// The listed paths that are asked for, and those that no entry can have.
+fn selected<'p>(listed: impl Iterator<Item = &'p [u8]>) -> Result<(SelectedPaths, Vec<Vec<u8>>), Fault> {
+    let (mut selected, mut unfit) = (SelectedPaths::default(), Vec::new());
     for path in listed {
-        let path = RelPath::new(path).map_err(|_| unfit(path))?;
-        selected.push(path).map_err(|_| Fault::option(TOO_LONG))?;
+        match RelPath::new(path) {
+            Ok(path) => selected.push(path).map_err(|_| Fault::option(TOO_LONG))?,
+            Err(_) => unfit.push(path.to_vec()),
+        }
     }
-    Ok(selected)
-}
-
-/// Why no entry can have that path.
-fn unfit(path: &[u8]) -> Fault {
-    match path.split(|byte| *byte == b'/').find(|name| name.len() > limits::NAME_MAX) {
-        Some(name) => Fault::Invalid(Invalid::NameTooLong { name: OsString::from_vec(name.to_vec()).into() }),
-        None => Fault::option("a listed path is longer than 4,095 bytes"),
-    }
+    Ok((selected, unfit))
 }
 
 /// The share of a request.
@@ -217,8 +228,10 @@ mod tests {
         assert_eq!(request(&["s/a"], only(&["."])).unwrap().get.selected, None, "that is all of it");
         assert_eq!(request(&["s/a"], only(&[])).unwrap().get.selected, Some(0));
         assert!(matches!(request(&["s/a", "s/b"], only(&["c"])), Err(Fault::Invalid(_))));
-        let long = request(&["s/a"], only(&["b", &"x".repeat(256)]));
-        assert!(matches!(long, Err(Fault::Invalid(Invalid::NameTooLong { .. }))), "it is refused by its reason");
+        let long = "x".repeat(256);
+        let Request { selected, unfit, .. } = request(&["s/a"], only(&["b", &long])).unwrap();
+        assert_eq!(selected.iter().collect::<Vec<_>>(), [b"b"], "the others are asked for");
+        assert_eq!(unfit, [long.into_bytes()]);
     }
 
     #[test]

@@ -100,8 +100,8 @@ impl Worker<'_> {
     /// Where a link that replaces something is made first.
     fn spot(&mut self, folder: &Folder, name: &[u8]) -> Result<Spot, Trouble> {
         if self.incoming.is_foreign(folder, name, &self.parts)? {
-            let staging = &self.incoming.staging;
-            return Ok(Spot::Beside(Arc::clone(&staging.dir), staging.temporaries.next()));
+            let staging = Arc::clone(&self.incoming.staging.dir);
+            return Ok(Spot::Beside(staging, self.incoming.name_beside(folder)));
         }
         Ok(Spot::Part(self.parts.clone(), self.next_part()))
     }

@@ -165,7 +165,7 @@ impl Worker<'_> {
             };
         }
         if folder.is_foreign() {
-            let temporary = self.incoming.staging.temporaries.next();
+            let temporary = self.incoming.name_beside(folder);
             let file = folder.dir.create_new(&temporary, mode).map_err(gone)?;
             return Ok((file, Spot::Beside(Arc::clone(&self.incoming.staging.dir), temporary)));
         }

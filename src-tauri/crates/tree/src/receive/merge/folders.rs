@@ -75,6 +75,8 @@ pub(in crate::receive) struct Folder {
     /// Known not to take renames from the staging folder (EXDEV): another filesystem, subvolume or
     /// mount.
     pub(in crate::receive) foreign: AtomicBool,
+    /// The staging folder notes that files have temporary names in it.
+    pub(in crate::receive) is_noted: AtomicBool,
     pub(in crate::receive) manner: Manner,
     /// The names that it has, where it takes different spellings for one.
     pub(in crate::receive) names: Mutex<Names>,
@@ -98,6 +100,7 @@ impl Folder {
             ino: None,
             brought: None,
             foreign: AtomicBool::new(false),
+            is_noted: AtomicBool::new(false),
             manner,
             names: Mutex::default(),
             inherits: None,

@@ -18,8 +18,8 @@ use crate::receive::landings::Stamp;
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::{Folder, Landing};
 use crate::receive::numbered::free_number;
-use crate::receive::staging::exchanges;
 use crate::receive::staging::spot::Spot;
+use crate::receive::staging::{beside, exchanges};
 
 /// How often an entry is looked at again because its name was taken or freed meanwhile.
 const ATTEMPTS_MAX: u32 = 16;
@@ -170,6 +170,15 @@ impl Incoming {
             reason: FailureReason::Os { errno: Errno::EXIST.raw_os_error() },
         }
         .into())
+    }
+
+    /// A temporary name in a folder that takes no renames from the staging folder. The folder is
+    /// noted first, for when this attempt is killed.
+    pub(in crate::receive) fn name_beside(&self, folder: &Folder) -> Vec<u8> {
+        if !folder.is_noted.swap(true, Ordering::Relaxed) {
+            beside::note(&self.staging.dir, &self.root.here(&folder.path));
+        }
+        self.staging.temporaries.next()
     }
 
     /// What tells a file that has just landed from one that is changed later, where that will be

@@ -22,7 +22,7 @@ use crate::receive::staging::journal::Journal;
 use crate::receive::staging::temporaries::Temporaries;
 use crate::receive::staging::unfinished::About;
 use crate::receive::staging::writeback::Writeback;
-use crate::receive::staging::{self, Claimed, Kept, open_made, open_made_as, removal};
+use crate::receive::staging::{self, Claimed, Kept, beside, exchanges, open_made, open_made_as, removal};
 use crate::receive::{FILLING_FOLDER_MODE, MADE_FOLDER_MODE, PERMISSION_BITS};
 
 /// The staging folder.
@@ -180,6 +180,8 @@ impl Staging {
     pub(in crate::receive) fn discard_kept(&self) {
         if staging::lock_again(&self.root.dir, &self.name, &self.dir) {
             // Nobody would be helped by hearing that it could not be removed.
+            let _ = exchanges::settle_left(&self.root.dir, &self.dir)
+                .map(|()| beside::remove_left(&self.root.dir, &self.dir, &self.name));
             let _ = removal::remove_staging(self.root.recalling(), &self.name);
         }
     }

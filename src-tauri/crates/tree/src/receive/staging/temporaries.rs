@@ -37,16 +37,22 @@ impl Temporaries {
     /// Whether an attempt that is over has given that name: only one at a time fills the staging
     /// folder that it begins with (flock).
     pub(in crate::receive) fn is_left(&self, name: &[u8]) -> bool {
-        let Some((mark, number)) =
-            name.strip_prefix(&self.stem[..]).and_then(|rest| rest.split_at_checked(MARK_DIGITS))
-        else {
-            return false;
-        };
-        let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
-        mark != self.mark.as_bytes()
-            && mark.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
-            && number.strip_prefix(b"-").is_some_and(is_number)
+        name.strip_prefix(&self.stem[..]).and_then(mark_of).is_some_and(|mark| mark != self.mark.as_bytes())
     }
+}
+
+/// Whether an attempt that filled this staging folder has given that name.
+pub(in crate::receive) fn is_temporary(staging_name: &[u8], name: &[u8]) -> bool {
+    let rest = name.strip_prefix(staging_name).and_then(|rest| rest.strip_prefix(b"-"));
+    rest.is_some_and(|rest| mark_of(rest).is_some())
+}
+
+/// The mark in what follows the stem of a temporary name.
+fn mark_of(rest: &[u8]) -> Option<&[u8]> {
+    let (mark, number) = rest.split_at_checked(MARK_DIGITS)?;
+    let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    let is_mark = mark.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    (is_mark && number.strip_prefix(b"-").is_some_and(is_number)).then_some(mark)
 }
 
 #[cfg(test)]
@@ -60,10 +66,12 @@ mod tests {
         assert!(before.next() != before.next());
         assert!(now.is_left(&before.next()) && before.is_left(&now.next()));
         assert!(!now.is_left(&now.next()) && !now.is_left(&other.next()));
+        assert!(is_temporary(b".ringway-a", &now.next()) && !is_temporary(b".ringway-a", &other.next()));
         for text in
             ["", "-", "-0", "-0000000000000006", "-0000000000000006-", "-000000000000000G-1", "-0000000000000006-1x"]
         {
-            assert!(!now.is_left(format!(".ringway-a{text}").as_bytes()), "{text}");
+            let name = format!(".ringway-a{text}");
+            assert!(!now.is_left(name.as_bytes()) && !is_temporary(b".ringway-a", name.as_bytes()), "{text}");
         }
     }
 }

@@ -14,7 +14,7 @@ use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir as KernelDir;
 
 use crate::receive::landings::log::{self, Recall};
-use crate::receive::staging::{self, BEGUN, read_only_folders, removal};
+use crate::receive::staging::{self, BEGUN, beside, exchanges, read_only_folders, removal};
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is
 /// offered by name.
@@ -94,7 +94,8 @@ pub fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
 ///
 /// # Errors
 /// [`Fault::Path`] with what could not be opened or removed; what is left of it can be removed
-/// again.
+/// again. If a mount is gone on which files may be left beside their final names, it is removed but
+/// for these: the path then ends in a pattern for their names.
 pub fn discard(folder: &Path, id: &str, recall: Option<&Recall>) -> Result<bool, Fault> {
     let at = |operation| move |source| Fault::path(folder.to_owned(), operation, source);
     let name = [OWN_PREFIX, id.as_bytes()].concat();
@@ -107,9 +108,17 @@ pub fn discard(folder: &Path, id: &str, recall: Option<&Recall>) -> Result<bool,
         _ => return Ok(false),
     };
     read_only_folders::restore_left(&root, &dir);
+    // The owner's files that it holds get names first.
+    exchanges::settle_left(&root, &dir).map_err(at(Operation::Remove))?;
+    let beside = beside::remove_left(&root, &dir, &name);
     let removed = removal::remove_staging((&root, recall), &name);
     drop(dir);
-    removed.map(|()| true).map_err(at(Operation::Remove))
+    removed.map_err(at(Operation::Remove))?;
+    beside.map(|()| true).map_err(|(path, source)| {
+        let left = [&name[..], b"-*"].concat();
+        let path = folder.join(OsString::from_vec(path)).join(OsString::from_vec(left));
+        Fault::path(path, Operation::Remove, source)
+    })
 }
 
 fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
@@ -120,7 +129,12 @@ fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
         Some(About { from, names, more_names }) => (Some(from), names, more_names),
         None => (None, Vec::new(), 0),
     };
-    let (files, disk_bytes) = size(&folder.join(OsString::from_vec(name.to_vec())));
+    let (mut files, mut disk_bytes) = size(&folder.join(OsString::from_vec(name.to_vec())));
+    // What cannot be looked at is not counted here either.
+    let _ = beside::each_left(root, &dir, name, |_, _, there| {
+        (files, disk_bytes) = (files + 1, disk_bytes + there.blocks_512 * 512);
+        Ok(())
+    });
     Some(Unfinished {
         folder: folder.into(),
         id: attempt_id(name)?.to_owned(),

@@ -95,19 +95,25 @@ fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) ->
     };
     // One by one, so that nothing that is passed over is gone through. The root is opened again,
     // because several entries may be the root itself, and each is listed from its beginning.
-    let folder = |path: &[u8]| {
+    // A folder on the way need not be readable, as in any path.
+    let way = |path: &[u8]| {
         let mut names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
-        names.try_fold(seen(roots::open_again(root)?)?, |above, name| seen(above.open_dir(name)?))
+        names.try_fold(seen(roots::open_again(root)?)?, |above, name| seen(above.open_dir_to_search(name)?))
     };
     if path.split(|byte| *byte == b'/').any(|name| attempt_id(name).is_some()) {
         return Err(Errno::NOENT.into());
     }
-    let Some(name) = name else { return Ok(Root::Contents(folder(path)?)) };
     let Some(last) = path.rsplit(|byte| *byte == b'/').next().filter(|last| !last.is_empty()) else {
-        return Ok(Root::Folder(folder(path)?, name.clone()));
+        let folder = way(path)?;
+        return Ok(name
+            .as_ref()
+            .map_or(Root::Contents(Arc::clone(&folder)), |name| Root::Folder(folder, name.clone())));
     };
     let above = path.len().saturating_sub(last.len() + 1);
-    let parent = folder(&path[..above])?;
+    let parent = way(&path[..above])?;
+    if name.is_none() {
+        return Ok(Root::Contents(seen(parent.open_dir(last)?)?));
+    }
     let there = parent.metadata(last)?;
     if hides(&there) {
         return Err(Errno::NOENT.into());
