@@ -253,9 +253,9 @@ impl Machine {
         }
     }
 
-    /// Cancels what was handed over whole in this session. The destination may be past that: it then
-    /// gives the receipt, and else says that it has cancelled. False if nothing was handed over, and
-    /// nothing was said.
+    /// Cancels what was handed over whole in this session. The destination may be past that: then
+    /// it gives the receipt, and otherwise says that it has cancelled. False, and nothing is said,
+    /// if nothing was handed over.
     pub fn take_back(&mut self, cancel: Cancel) -> bool {
         let is_handed_over = matches!(self.state, MachineState::Source(State::AwaitingReceipt(_)));
         if is_handed_over {
