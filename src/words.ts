@@ -198,6 +198,8 @@ function invalid(why: Invalid): Sentence {
       return says("fault.unfit.running");
     case "cannot_pause":
       return says("fault.unfit.cannotPause");
+    case "cannot_cancel":
+      return says("fault.unfit.cannotCancel");
     case "pause_not_begun":
       return says("fault.unfit.pauseNotBegun");
     case "pause_no_retry":

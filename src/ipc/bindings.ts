@@ -1152,6 +1152,8 @@ folder: PathText } |
 { reason: "running" } | 
 /**  It is finishing or has ended, so that nothing of it can be paused. */
 { reason: "cannot_pause" } | 
+/**  It is finishing or has ended, so that nothing of it can be cancelled. */
+{ reason: "cannot_cancel" } | 
 /**  It does not run yet, so that nothing of it can be paused. */
 { reason: "pause_not_begun" } | 
 /**  A pause would end it: it is not retried after an interruption. */
@@ -1548,7 +1550,10 @@ export type PageAnswers = {
 	 *  line, as in a .gitignore file.
 	 */
 	copy: Moving,
-	/**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
+	/**
+	 *  Cancels a transfer, and says whether the receiver keeps what has arrived. Once
+	 *  that is decided it fails where it is too late.
+	 */
 	cancel: null,
 	/**  Pauses a transfer. */
 	pause: null,
@@ -1723,7 +1728,10 @@ export type PageCall =
 	verify: boolean,
 	leaveOut: string,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; unblockPairing?: never; withoutChosen?: never; withoutItem?: never } | 
-/**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
+/**
+ *  Cancels a transfer, and says whether the receiver keeps what has arrived. Once
+ *  that is decided it fails where it is too late.
+ */
 ({ cancel: {
 	id: string,
 	then: OnCancel,

@@ -465,6 +465,28 @@ test("a pause at the receiver ends with a sender that has gone for longer than i
   assert.deepEqual(await underWay(far), []);
 });
 
+test("a send of what is paused there waits for that and says so, unless it does not retry", async (t) => {
+  const { near, far, source, inboxThere, serving, sending } = await slowly(t, ["file"]);
+  await moves(sending[0]);
+  const [{ id }] = await underWay(far);
+  await asked(far, ["pause", id]);
+  await sending[0].event(({ stage }) => stage === "paused");
+  // Nobody hears of that, as of a cancel.
+  sending[0].kill("SIGKILL");
+  await sending[0].exit();
+  const again = (...args) => sender(t, near, join(source, "file"), serving.target, { code: null, args });
+  const impatient = again("--retry", "no");
+  assert.equal(await impatient.exit(), EXIT.declined, impatient.said());
+  const waits = again("--retry", "60s");
+  const paused = await waits.event(({ stage }) => stage === "paused");
+  assert.deepEqual([paused.interruption.why, paused.interruption.by], ["paused", "there"], waits.said());
+  const [there] = await underWay(far);
+  assert.deepEqual([there.id, there.stage, there.interruption.by], [id, "paused", "here"]);
+  await asked(far, ["resume", id]);
+  assert.equal(await waits.exit(), EXIT.all, waits.said());
+  sameInside(source, inboxThere);
+});
+
 test("a transfer that was cancelled where it is paused is told as one that was cancelled while it ran", async (t) => {
   for (const pauses of [false, true]) {
     const { far, sending } = await slowly(t, ["file"]);

@@ -306,7 +306,12 @@ pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 /// some seconds ago, and takes long only if it is busy.
 pub const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The same where the connection is lost, and a person waits for what may be in vain.
+/// How long a transfer that was handed over whole, and is cancelled then, waits for the receiver's
+/// word: whether everything gets its name is decided there, and that may take a slow disk a while.
+pub const TAKEN_BACK_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// The same as [`GOODBYE_TIME_MAX`] where the connection is lost, and a person waits for what may
+/// be in vain.
 pub const LOST_GOODBYE_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// How long nothing is heard of the other end of a transfer that is paused here before that is

@@ -36,7 +36,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::limits::{ANSWER_TIME_MAX, REASON_TIME_MAX, TICK};
+use crate::limits::{ANSWER_TIME_MAX, REASON_TIME_MAX, TAKEN_BACK_TIME_MAX, TICK};
 use crate::shared::Shared;
 use crate::transfers::options::SendRequest;
 use crate::transfers::transfer::{Arrived, Transfer};
@@ -192,6 +192,7 @@ impl Job<'_> {
                         return Err(Fault::Paused { by: Side::Here });
                     }
                     Some(Event::Accepted(Accept { lanes: lanes_max, lists, doubts, owner_names })) => {
+                        self.transfer.decide_here();
                         if lists {
                             self.outgoing.list();
                         }
@@ -301,9 +302,31 @@ impl Job<'_> {
                 () = self.transfer.paused(), if lanes.as_ref().is_some_and(|lanes| !lanes.are_over()) => {
                     return Err(Fault::Paused { by: Side::Here });
                 }
-                stopped = self.transfer.cancelled() => return Err(stopped),
+                stopped = self.transfer.cancelled() => return self.stopped(session, stopped).await,
             }
         }
+    }
+
+    /// Was stopped here. What was handed over whole may have its names by now: then there is the
+    /// receipt, and else the receiver says that it has cancelled.
+    async fn stopped(&self, session: &mut Session, stopped: Fault) -> Result<Arrived, Fault> {
+        if !self.transfer.is_cancelled() || !session.machine.take_back(goodbye(Some(&stopped))) {
+            return Err(stopped);
+        }
+        let answer = async {
+            loop {
+                match session.next().await? {
+                    Some(Event::Cancelled(_)) => return Err(stopped),
+                    Some(event) => {
+                        if let Some(receipt) = self.handle(event)? {
+                            return Ok(self.arrived(&receipt, self.outgoing.failed()));
+                        }
+                    }
+                    None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
+                }
+            }
+        };
+        timeout(TAKEN_BACK_TIME_MAX, answer).await.unwrap_or(Err(Fault::lost(std::io::ErrorKind::TimedOut)))
     }
 
     /// Asks for the receipt of what an earlier session has handed over whole; none where there is
@@ -312,11 +335,15 @@ impl Job<'_> {
         let Some(handed) = self.handed else { return Ok(None) };
         session.machine.ask_receipt(self.transfer.id().0, handed, self.verify);
         // No person is asked, and nothing is left to do there.
-        let answer_by = Instant::now() + ANSWER_TIME_MAX;
+        let mut answer_by = Instant::now() + ANSWER_TIME_MAX;
+        let mut is_stopped = false;
         loop {
             tokio::select! {
                 event = session.next() => match event? {
-                    Some(Event::NoReceipt) => return Ok(None),
+                    Some(Event::NoReceipt) => {
+                        self.transfer.decide_here();
+                        return Ok(None);
+                    }
                     Some(event) => if let Some(receipt) = self.handle(event)? {
                         return Ok(Some(self.arrived(&receipt, handed.failed)));
                     },
@@ -325,7 +352,11 @@ impl Job<'_> {
                 () = tokio::time::sleep_until(answer_by) => {
                     return Err(Fault::Stalled { seconds: ANSWER_TIME_MAX.as_secs() });
                 }
-                stopped = self.transfer.cancelled() => return Err(stopped),
+                // Only the receiver knows whether that is too late.
+                _ = self.transfer.cancelled(), if !is_stopped => {
+                    is_stopped = true;
+                    answer_by = answer_by.min(Instant::now() + TAKEN_BACK_TIME_MAX);
+                }
             }
         }
     }
@@ -336,7 +367,8 @@ impl Job<'_> {
         lanes: &Lanes,
         told: &mut Option<ringway_wire::control::Totals>,
     ) -> bool {
-        if lanes.are_over() {
+        // What is stopped by now is not handed over.
+        if lanes.are_over() && self.transfer.hand_over() {
             self.report_walk(session, told, true);
             let (sent, failed) = (self.outgoing.sent(), self.outgoing.failed());
             session.machine.finish(sent, failed, lanes.started);

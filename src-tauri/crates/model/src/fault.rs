@@ -913,6 +913,8 @@ pub enum Invalid {
     Running,
     /// It is finishing or has ended, so that nothing of it can be paused.
     CannotPause,
+    /// It is finishing or has ended, so that nothing of it can be cancelled.
+    CannotCancel,
     /// It does not run yet, so that nothing of it can be paused.
     PauseNotBegun,
     /// A pause would end it: it is not retried after an interruption.

@@ -277,9 +277,10 @@ impl Incoming {
         Some((proof.kept(), proof.read()))
     }
 
-    /// Makes the lanes end soon: between frames, or groups of files of one.
-    pub fn cancel(&self) {
-        self.flags.is_cancelled.store(true, Ordering::Relaxed);
+    /// Makes the lanes end soon: between frames, or groups of files of one. False, and nothing
+    /// happens, if it is too late because [`finish`](Self::finish) has begun to give names.
+    pub fn cancel(&self) -> bool {
+        self.flags.cancel()
     }
 
     /// Runs one lane to its end frame, on the caller's thread. Several run at once, each with its
@@ -323,7 +324,20 @@ impl Incoming {
     /// [`FinishError`]; entries that fail are in [`take_failures`](Results::take_failures) and the
     /// receipt's count instead.
     pub fn finish(&self, declared: &Counts) -> Result<(Receipt, Vec<PathBuf>), FinishError> {
-        Finisher::new(self).finish(declared)
+        self.finish_if(declared, || true)
+    }
+
+    /// The same, if it still `may` be once everything is ready: nothing of what is new has a name
+    /// before that, and nothing stops it afterwards.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish); [`LaneError::Cancelled`] if it may not.
+    pub fn finish_if(
+        &self,
+        declared: &Counts,
+        may: impl FnOnce() -> bool,
+    ) -> Result<(Receipt, Vec<PathBuf>), FinishError> {
+        Finisher::new(self).finish(declared, may)
     }
 
     /// Removes what is staged or partial. For after every lane has ended, when there will be no

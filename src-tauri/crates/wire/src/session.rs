@@ -157,7 +157,9 @@ pub enum Event {
     PeerPath(PathCodes),
     /// An entry failed at the other end.
     EntryFailed(EntryFailed),
-    /// The other end cancelled. The session has ended.
+    /// The other end cancelled. The session has ended, unless this is the destination and has
+    /// everything. *Answer* of that one: [`Machine::receipt`] if it is too late, else
+    /// [`Machine::cancel`].
     Cancelled(Cancel),
 }
 
@@ -176,6 +178,11 @@ impl State {
             Self::Destination(state) => state.is_running(),
             _ => false,
         }
+    }
+
+    /// Whether the source has passed everything to the lanes, and the receipt is given next.
+    fn awaits_receipt(&self) -> bool {
+        matches!(self, Self::Destination(destination::State::AwaitingReceipt))
     }
 }
 
@@ -323,7 +330,7 @@ impl Machine {
                 state
             }
             (state, Message::Pong) if !awaits_hello => state,
-            (_, Message::Cancel(cancel)) => self.end(Event::Cancelled(cancel)),
+            (state, Message::Cancel(cancel)) if !state.awaits_receipt() => self.end(Event::Cancelled(cancel)),
             (State::Dialler(state), message) => self.dialler_hears(state, message)?,
             (State::Listener(state), message) => self.listener_hears(state, message)?,
             (State::Source(state), message) => self.source_hears(state, message)?,

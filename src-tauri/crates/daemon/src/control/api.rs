@@ -61,9 +61,10 @@ macro_rules! operations {
                 /// line, as in a .gitignore file.
                 Copy copy(chosen: u32, existing: OnExisting, verify: bool, leave_out: String) -> Moving =
                     blocking |app| app.copying.start(chosen, existing, verify, &leave_out)?;
-                /// Cancels a transfer, and says whether the receiver keeps what has arrived.
+                /// Cancels a transfer, and says whether the receiver keeps what has arrived. Once
+                /// that is decided it fails where it is too late.
                 Cancel cancel(id: String, then: OnCancel) -> () =
-                    blocking |app| app.transfers.find(&id)?.cancel(then);
+                    task |shared| shared.app.transfers.find(&id)?.cancel_decided(then).await?;
                 /// Pauses a transfer.
                 Pause pause(id: String) -> () = blocking |app| app.transfers.find(&id)?.pause()?;
                 /// Resumes a paused transfer. One that waits to reconnect tries at once.

@@ -110,6 +110,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     };
     let refusal = match &ended {
         Err(Fault::Cancelled { by: Side::Here, .. }) => Some(GetRefusal::Cancelled),
+        Err(_) if transfer.is_cancelled() => Some(GetRefusal::Cancelled),
         // Also where the same is shared again before its device asks: it may have been paused here.
         Err(Fault::NoLongerShared { by: Side::Here }) => Some(GetRefusal::NoShare),
         _ => None,
@@ -361,7 +362,10 @@ impl Serving {
                 Ok(()) = pauses.changed() => {}
                 () = sleep_until(wait.next_look().unwrap_or_else(Instant::now)), if wait.next_look().is_some() => {}
                 () = sleep_until(wait.ends(None)) => return Err(wait.over(error)),
-                stopped = self.transfer.cancelled() => return Err(stopped),
+                // Everything may be there already.
+                stopped = self.transfer.cancelled() => {
+                    return Err(if self.transfer.is_handed_over() { error } else { stopped });
+                }
             }
         }
     }

@@ -301,8 +301,9 @@ impl Taking {
         drop(door);
         let successor = job.successor.take();
         let ended = match ended {
-            // Who has everything does not need it again, but its sender needs the receipt.
-            Err(error) if error.outage().is_some() => job.finished().await.unwrap_or(Err(error)),
+            // Who has everything does not need it again, but its sender needs the receipt. Nor is
+            // there a way back once it gets its names.
+            Err(error) if error.outage().is_some() || !incoming.cancel() => job.finished().await.unwrap_or(Err(error)),
             ended => ended,
         };
         let error = match ended.map(|all| (self.is_paired(), all)) {
@@ -340,8 +341,8 @@ impl Taking {
             job.report_failures(&mut session);
         }
         session.machine.cancel(match &error {
-            Fault::Cancelled { by: Side::Here, kept: false } => Cancel::ByPerson,
-            Fault::Cancelled { by: Side::Here, kept: true } => Cancel::ByPersonKeeping,
+            Fault::Cancelled { kept: false, .. } => Cancel::ByPerson,
+            Fault::Cancelled { kept: true, .. } => Cancel::ByPersonKeeping,
             Fault::NoLongerShared { .. } => Cancel::NotShared,
             Fault::Paused { .. } => Cancel::Paused,
             Fault::DestinationFull { shortage } => Cancel::DestinationFull(shortage.unwrap_or_default()),

@@ -82,13 +82,16 @@ pub(crate) async fn reached_for(
     }
 }
 
-/// How a transfer ends that was interrupted. If a person has cancelled it, one more attempt tells
-/// the other end, which would wait for it otherwise.
-async fn ended(transfer: &Transfer, what: &mut impl Attempt, why: Fault) -> Fault {
-    if let Some(time) = transfer.goodbye_time() {
-        let _ = timeout(time, what.attempt()).await;
+/// How a transfer ends that was interrupted by `first`. If a person has cancelled it, one more
+/// attempt tells the other end, which would wait for it otherwise. Everything may be there already,
+/// if it was handed over; then only the other end knows that.
+async fn ended(transfer: &Transfer, what: &mut impl Attempt, why: Fault, first: Fault) -> Result<Arrived, Fault> {
+    let Some(time) = transfer.goodbye_time() else { return Err(why) };
+    match timeout(time, what.attempt()).await {
+        Ok(Ok(arrived)) => Ok(arrived),
+        _ if transfer.is_handed_over() => Err(first),
+        _ => Err(why),
     }
-    why
 }
 
 async fn try_sending(
@@ -142,8 +145,8 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
             Err(error @ Fault::Declined(DeclineReason::TooManyOffers { .. })) => error,
-            // What was asked for goes on with something that a person there has paused.
-            Err(error @ Fault::Declined(DeclineReason::Paused)) if transfer.is_got() => error,
+            // It goes on with something that a person there has paused.
+            Err(error @ Fault::Declined(DeclineReason::Paused)) => error,
             Err(error @ Fault::Declined(DeclineReason::Busy)) if transfer.figures().was_turned_away() => error,
             over => return over,
         };
@@ -171,12 +174,12 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             match until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await {
                 Ok(true) => tries.went_on(),
                 Ok(false) => lost = Some(first),
-                Err(why) => return Err(ended(transfer, what, why).await),
+                Err(why) => return ended(transfer, what, why, first).await,
             }
             continue;
         }
         let Some(next) = next else { return Err(first) };
-        lost = Some(first);
+        lost = Some(first.clone());
         let mut resumes = transfer.resumes();
         transfer.figures().interrupt(outage, Some(next.at.into_std()), next.gives_up.into_std());
         tokio::select! {
@@ -186,10 +189,10 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             () = transfer.paused() => {
                 match until_resumed(transfer, pause_ends(), Some(Instant::now())).await {
                     Ok(_) => continue,
-                    Err(why) => return Err(ended(transfer, what, why).await),
+                    Err(why) => return ended(transfer, what, why, first).await,
                 }
             }
-            stopped = transfer.cancelled() => return Err(ended(transfer, what, stopped).await),
+            stopped = transfer.cancelled() => return ended(transfer, what, stopped, first).await,
         }
         transfer.figures().interrupt(outage, None, next.gives_up.into_std());
     }

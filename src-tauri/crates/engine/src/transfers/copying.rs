@@ -125,6 +125,8 @@ async fn run(request: CopyRequest, transfer: Transfer) {
         }
     };
     let stopped = copy.finish();
+    // What is cancelled in this moment was cancelled.
+    let stopped = stopped.or_else(|| (!transfer.begin_naming()).then(|| Fault::cancelled(Side::Here)));
     show(&copy, &transfer);
     let ended = worked.unwrap_or(Err(ENDED_EARLY));
     transfer.end_with(stopped.map_or(ended, Err).err(), arrived(&copy));

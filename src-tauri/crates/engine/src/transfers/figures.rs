@@ -163,6 +163,13 @@ impl Figures {
         self.watch.has_begun()
     }
 
+    /// Whether something of it may have arrived, which a person may keep: before bytes move, only
+    /// of what goes on with something that is paused at the other end.
+    pub(super) fn has_something(&self) -> bool {
+        self.has_begun()
+            || self.interrupted.as_ref().is_some_and(|waits| waits.why == Outage::Paused { by: Side::There })
+    }
+
     /// How long the other end is tried that is to hear of a cancel; none if it waits for nothing.
     pub(super) fn goodbye_time(&self) -> Option<Duration> {
         match self.interrupted.as_ref().map(|interrupted| interrupted.why) {

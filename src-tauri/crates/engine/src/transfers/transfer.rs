@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
-    CopyReport, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Interruption, OnCancel, Operation, Outcome,
-    PathText, Progress, Proven, RateLimit, Report, SeriesPoint, Side, Stage, Text, TransferId, TransferKey,
+    CopyReport, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Interruption, Invalid, OnCancel, Operation,
+    Outcome, PathText, Progress, Proven, RateLimit, Report, SeriesPoint, Side, Stage, Text, TransferId, TransferKey,
 };
 use ringway_wire::control::Receipt;
 use rustix::io::Errno;
@@ -34,7 +34,7 @@ struct Shared {
     figures: Mutex<Figures>,
     /// Where it is written down in the end; none where it is not.
     record: Option<Record>,
-    stop: watch::Sender<Option<Stop>>,
+    course: watch::Sender<Course>,
     /// A person here has paused it.
     paused: watch::Sender<bool>,
     /// How often a person said that it may go on.
@@ -42,6 +42,25 @@ struct Shared {
     report: watch::Sender<Option<Arc<Report>>>,
     /// The receiving device has asked for it.
     got: AtomicBool,
+}
+
+/// Whether it was stopped, and who decides whether it still can be.
+#[derive(Default)]
+struct Course {
+    stop: Option<Stop>,
+    decided: Decided,
+}
+
+/// Who decides whether a transfer is stopped that a person stops now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Decided {
+    /// This end: it is.
+    #[default]
+    Here,
+    /// The receiver, to which all of it was handed over.
+    There,
+    /// Nobody any more: its names are being given, or it has ended.
+    TooLate,
 }
 
 /// Why a person's word stops it.
@@ -70,7 +89,7 @@ impl Transfer {
             peer: OnceLock::new(),
             figures: Mutex::new(Figures::default()),
             record,
-            stop: watch::Sender::new(None),
+            course: watch::Sender::default(),
             paused: watch::Sender::new(false),
             resumed: watch::Sender::new(0),
             report: watch::Sender::new(None),
@@ -208,11 +227,28 @@ impl Transfer {
         self.figures().series.points()
     }
 
-    /// Stops it cleanly: the other side is told. `then` says whether the receiver keeps or removes
-    /// its staging folder. Whole files that were merged into existing folders stay, and so does
-    /// what a copy inside this machine has made.
+    /// Stops it cleanly if it is not too late: the other side is told. `then` says whether the
+    /// receiver keeps or removes its staging folder. Whole files that were merged into existing
+    /// folders stay, and so does what a copy inside this machine has made.
     pub fn cancel(&self, then: OnCancel) {
         self.stop(Stop::Cancelled(then));
+    }
+
+    /// The same; waits for the receiver's word where that decides.
+    ///
+    /// # Errors
+    /// It was too late, or has ended otherwise: the receiver could not be heard.
+    pub async fn cancel_decided(&self, then: OnCancel) -> Result<(), Fault> {
+        let too_late = Fault::Invalid(Invalid::CannotCancel);
+        match self.stop(Stop::Cancelled(then)) {
+            Decided::Here => Ok(()),
+            Decided::TooLate => Err(too_late),
+            Decided::There => match &self.wait().await.outcome {
+                Outcome::Complete | Outcome::Partial => Err(too_late),
+                Outcome::Failed(Fault::Cancelled { .. }) => Ok(()),
+                Outcome::Failed(error) => Err(error.clone()),
+            },
+        }
     }
 
     /// Stops it in the same way because a person here forgot the other device.
@@ -233,13 +269,61 @@ impl Transfer {
     /// How long the other end is tried, which waits for more of it and is to hear that a person
     /// here has cancelled it. None where that is not so.
     pub(crate) fn goodbye_time(&self) -> Option<Duration> {
-        let is_cancelled = matches!(*self.shared.stop.borrow(), Some(Stop::Cancelled(_)));
-        self.figures().goodbye_time().filter(|_| is_cancelled)
+        self.figures().goodbye_time().filter(|_| self.is_cancelled())
     }
 
-    /// The first reason counts.
-    fn stop(&self, why: Stop) {
-        self.shared.stop.send_if_modified(|stop| stop.replace(stop.unwrap_or(why)).is_none());
+    /// Whether a person here has cancelled it.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        matches!(self.shared.course.borrow().stop, Some(Stop::Cancelled(_)))
+    }
+
+    /// The first reason counts. What is too late changes nothing, but nobody who was forgotten
+    /// hears of its end.
+    fn stop(&self, why: Stop) -> Decided {
+        let mut decided = Decided::Here;
+        self.shared.course.send_if_modified(|course| {
+            decided = course.decided;
+            let counts = course.stop.is_none() && (decided != Decided::TooLate || why == Stop::Forgotten);
+            if counts {
+                course.stop = Some(why);
+            }
+            counts
+        });
+        decided
+    }
+
+    /// It is to be decided elsewhere from now on. False if it was stopped before.
+    fn decide(&self, by: Decided) -> bool {
+        let mut goes_on = false;
+        self.shared.course.send_if_modified(|course| {
+            goes_on = course.stop.is_none() || (course.decided, by) == (Decided::There, Decided::There);
+            if goes_on {
+                course.decided = by;
+            }
+            false
+        });
+        goes_on
+    }
+
+    /// Everything is handed over to the receiver, which decides from now on whether it can still be
+    /// stopped. False if it was stopped before.
+    pub(crate) fn hand_over(&self) -> bool {
+        self.decide(Decided::There)
+    }
+
+    /// Whether that is so.
+    pub(crate) fn is_handed_over(&self) -> bool {
+        self.shared.course.borrow().decided == Decided::There
+    }
+
+    /// The point of no return: it gets its names. False if it was stopped before.
+    pub(crate) fn begin_naming(&self) -> bool {
+        self.decide(Decided::TooLate)
+    }
+
+    /// This end decides again: names could not be given, or all of it is sent once more.
+    pub(crate) fn decide_here(&self) {
+        self.shared.course.send_modify(|course| course.decided = Decided::Here);
     }
 
     /// Pauses it at both ends until it is resumed at this one: what is whole stays, and half of a
@@ -274,23 +358,27 @@ impl Transfer {
     /// Resolves when a person cancels, here or there, or forgets the other device, with the fault
     /// that its driver then ends it by. [`Self::end`] says which of both it was.
     pub(crate) async fn cancelled(&self) -> Fault {
-        let mut stop = self.shared.stop.subscribe();
+        let mut course = self.shared.course.subscribe();
         // The sender lives in self, so this cannot fail.
-        let stop = stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop);
+        let _ = course.wait_for(|course| course.stop.is_some() && course.decided != Decided::TooLate).await;
+        self.stopped().unwrap_or(Fault::cancelled(Side::Here))
+    }
+
+    /// The same, if it was stopped by now.
+    pub(crate) fn stopped(&self) -> Option<Fault> {
+        let stop = self.shared.course.borrow().stop?;
         let is_kept = match stop {
-            Some(Stop::NotShared) => return Fault::NoLongerShared { by: Side::Here },
-            Some(Stop::Forgotten) if self.is_got() && self.shared.direction == Direction::Sending => {
-                return Fault::NoLongerShared { by: Side::Here };
+            Stop::NotShared => return Some(Fault::NoLongerShared { by: Side::Here }),
+            Stop::Forgotten if self.is_got() && self.shared.direction == Direction::Sending => {
+                return Some(Fault::NoLongerShared { by: Side::Here });
             }
-            Some(Stop::CancelledThere { kept }) => return Fault::Cancelled { by: Side::There, kept },
-            Some(Stop::Cancelled(then)) => then == OnCancel::Keep,
+            Stop::CancelledThere { kept } => return Some(Fault::Cancelled { by: Side::There, kept }),
+            Stop::Cancelled(then) => then == OnCancel::Keep,
             // What another device has received is that device's: only a receiver that forgets its
             // sender removes.
-            Some(Stop::Forgotten) => self.shared.direction == Direction::Sending,
-            None => false,
+            Stop::Forgotten => self.shared.direction == Direction::Sending,
         };
-        // Before bytes move there is nothing to keep.
-        Fault::Cancelled { by: Side::Here, kept: is_kept && self.figures().has_begun() }
+        Some(Fault::Cancelled { by: Side::Here, kept: is_kept && self.figures().has_something() })
     }
 
     /// Whether a person here has paused it.
@@ -342,6 +430,10 @@ impl Transfer {
         let mut figures = self.figures();
         figures.watch.end(Instant::now());
         figures.set_stage(Stage::Ended);
+        self.shared.course.send_if_modified(|course| {
+            course.decided = Decided::TooLate;
+            false
+        });
         let (report, series) = self.report_of(&mut figures, error, arrived);
         drop(figures);
         self.record(&report, &series);
@@ -405,7 +497,7 @@ impl Transfer {
         let failed = arrived.counts.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
             Some(Fault::Cancelled { by: Side::Here, .. } | Fault::NoLongerShared { by: Side::Here })
-                if *self.shared.stop.borrow() == Some(Stop::Forgotten) =>
+                if self.shared.course.borrow().stop == Some(Stop::Forgotten) =>
             {
                 Outcome::Failed(Fault::PeerForgotten)
             }

@@ -7,7 +7,7 @@ use ringway_engine::limits::FULL_LOOK_EVERY;
 use ringway_model::{OnCancel, Outage, Side, Stage};
 use ringway_wire::limits::OFFER_NAMES_MAX;
 
-use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
+use super::interrupted::{MIDWAY_BYTES, UnderWay, end, slow_request, until};
 use super::*;
 
 fn why(transfer: &Transfer) -> Option<Outage> {
@@ -193,6 +193,52 @@ async fn a_receiver_that_waits_for_a_connection_hears_of_a_cancel_if_it_can_be_r
     both.receiving.pause().unwrap();
     both.mend();
     assert_cancelled(both, true, OnCancel::Keep).await;
+}
+
+/// The receiver has paused it, and its sender was killed.
+async fn paused_and_killed() -> UnderWay {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    both.cut().await;
+    both.receiving.pause().unwrap();
+    both.sending.cancel(OnCancel::Remove);
+    end(&both.sending).await;
+    both.mend();
+    both
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_receiver_has_paused_waits_for_it_when_it_is_sent_again() {
+    let both = paused_and_killed().await;
+    let again = both.laptop.engine.send(slow_request(&both.laptop, &both.address, None, LONG));
+    until(|| why(&again) == Some(Outage::Paused { by: Side::There })).await;
+    assert!(why(&both.receiving) == Some(Outage::Paused { by: Side::Here }));
+    assert_eq!(again.progress().stage, Stage::Paused);
+    both.receiving.resume();
+    assert_complete(&*end(&again).await);
+    assert_complete(&*end(&both.receiving).await);
+    assert_eq!(listing(&both.laptop.path("tree")), listing(&both.lab.path("in/tree")));
+    both.assert_asked_once().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_arrived_is_kept_when_a_send_that_waits_for_the_receiver_is_cancelled() {
+    for then in [OnCancel::Keep, OnCancel::Remove] {
+        let both = paused_and_killed().await;
+        let again = both.laptop.engine.send(slow_request(&both.laptop, &both.address, None, LONG));
+        until(|| why(&again) == Some(Outage::Paused { by: Side::There })).await;
+        again.cancel(then);
+        let kept = then == OnCancel::Keep;
+        assert_eq!(*failed(&*end(&again).await), Fault::Cancelled { by: Side::Here, kept });
+        assert_eq!(*failed(&*end(&both.receiving).await), Fault::Cancelled { by: Side::There, kept });
+        assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), usize::from(kept));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn send_that_does_not_retry_does_not_wait_for_a_receiver_that_has_paused() {
+    let both = paused_and_killed().await;
+    let again = both.laptop.engine.send(slow_request(&both.laptop, &both.address, None, Duration::ZERO));
+    assert_eq!(*failed(&*end(&again).await), Fault::Declined(DeclineReason::Paused));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -89,7 +89,7 @@ async fn pass_back(
 pub(crate) struct UnderWay {
     pub(crate) laptop: Device,
     pub(crate) lab: Device,
-    address: String,
+    pub(crate) address: String,
     weather: watch::Sender<Weather>,
     /// Where the network leads.
     leads_to: Arc<Mutex<String>>,
@@ -98,7 +98,7 @@ pub(crate) struct UnderWay {
     pub(crate) receiving: Transfer,
 }
 
-fn slow_request(laptop: &Device, address: &str, code: Option<&str>, retry: Duration) -> SendRequest {
+pub(crate) fn slow_request(laptop: &Device, address: &str, code: Option<&str>, retry: Duration) -> SendRequest {
     slow_request_of(&[folder(laptop.path("tree"))], address, code, retry)
 }
 
@@ -143,6 +143,18 @@ impl UnderWay {
     pub(crate) async fn cut(&self) {
         self.weather.send_replace(Weather::Cut);
         until(|| [&self.sending, &self.receiving].iter().all(|one| one.progress().stage == Stage::Reconnecting)).await;
+    }
+
+    /// Nothing comes back from the receiver any more.
+    pub(crate) fn go_deaf(&self) {
+        self.weather.send_replace(Weather::Deaf);
+    }
+
+    /// Cut, and noticed by the sender.
+    pub(crate) async fn cut_sender(&self) {
+        assert_ne!(self.sending.progress().stage, Stage::Ended, "it has heard nothing");
+        self.weather.send_replace(Weather::Cut);
+        until(|| self.sending.progress().stage == Stage::Reconnecting).await;
     }
 
     pub(crate) fn mend(&self) {
@@ -336,12 +348,10 @@ async fn another_tree_of_the_same_device_is_asked_about() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receipt_that_was_lost_is_given_again() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
-    both.weather.send_replace(Weather::Deaf);
+    both.go_deaf();
     let received = end(&both.receiving).await;
     assert_complete(&received);
-    assert_ne!(both.sending.progress().stage, Stage::Ended, "it has heard nothing");
-    both.weather.send_replace(Weather::Cut);
-    until(|| both.sending.progress().stage == Stage::Reconnecting).await;
+    both.cut_sender().await;
     both.mend();
     let sent = end(&both.sending).await;
     assert_complete(&sent);

@@ -14,6 +14,7 @@ mod paused;
 mod renewals;
 mod requests;
 mod rules;
+mod too_late;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -286,6 +286,7 @@ fn invalid(text: &str) -> Vec<Invalid> {
         Invalid::TransferId,
         Invalid::Running,
         Invalid::CannotPause,
+        Invalid::CannotCancel,
         Invalid::PauseNotBegun,
         Invalid::PauseNoRetry,
         Invalid::PauseTooMany { max: 32 },

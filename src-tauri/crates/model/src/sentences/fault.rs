@@ -321,6 +321,7 @@ impl Invalid {
             Self::TransferId => TRANSFER_ID.says(),
             Self::Running => RUNNING.says(),
             Self::CannotPause => CANNOT_PAUSE.says(),
+            Self::CannotCancel => CANNOT_CANCEL.says(),
             Self::PauseNotBegun => PAUSE_NOT_BEGUN.says(),
             Self::PauseNoRetry => PAUSE_NO_RETRY.says(),
             Self::PauseTooMany { max } => PAUSE_TOO_MANY.says().with("n", figures::count((*max).into())),

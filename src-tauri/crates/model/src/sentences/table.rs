@@ -1000,6 +1000,10 @@ rows! {
         what: "This transfer cannot be paused.",
         next: "It is finishing, or has ended.",
     }
+    CANNOT_CANCEL: "fault.unfit.cannotCancel" {
+        what: "This transfer cannot be cancelled.",
+        next: "It is finishing, or has ended.",
+    }
     PAUSE_NOT_BEGUN: "fault.unfit.pauseNotBegun" {
         what: "This transfer does not run yet, so it cannot be paused.",
         next: "Pause it once it runs, or cancel it.",

@@ -70,8 +70,12 @@ impl<'i> Finisher<'i> {
         Self { incoming, published: 0 }
     }
 
-    /// As [`Incoming::finish`].
-    pub(super) fn finish(mut self, declared: &Counts) -> Result<(Receipt, Vec<PathBuf>), FinishError> {
+    /// As [`Incoming::finish_if`].
+    pub(super) fn finish(
+        mut self,
+        declared: &Counts,
+        may: impl FnOnce() -> bool,
+    ) -> Result<(Receipt, Vec<PathBuf>), FinishError> {
         let incoming = self.incoming;
         let Incoming { root, policy, staging, flags, .. } = incoming;
         if !flags.goes_on() {
@@ -102,8 +106,9 @@ impl<'i> Finisher<'i> {
         }
         self.dress_folders(&mut spool, 1, false)?;
         self.synchronise()?;
-        // That may have taken minutes. What is stopped or forgotten until now is not published.
-        if !flags.goes_on() {
+        // That may have taken minutes. What is stopped or forgotten until now is not published, and
+        // what comes later is too late.
+        if !flags.begin_naming(may) {
             return Err(LaneError::Cancelled.into());
         }
         self.announce()?;

@@ -2,6 +2,8 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+
 use super::failures::LaneError;
 use crate::descriptors::wait_to_open;
 
@@ -9,6 +11,8 @@ use crate::descriptors::wait_to_open;
 #[derive(Default)]
 pub(super) struct Flags {
     pub(super) is_cancelled: AtomicBool,
+    /// Names are given: the point of no return.
+    is_naming: Mutex<bool>,
     pub(super) is_full: AtomicBool,
     /// Everything is written and is being read back.
     pub(super) is_proving: AtomicBool,
@@ -20,6 +24,22 @@ impl Flags {
     /// Whether nobody has stopped it.
     pub(super) fn goes_on(&self) -> bool {
         !self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Stops it, if it is not too late.
+    pub(super) fn cancel(&self) -> bool {
+        let is_naming = self.is_naming.lock();
+        if !*is_naming {
+            self.is_cancelled.store(true, Ordering::Relaxed);
+        }
+        !*is_naming
+    }
+
+    /// Passes the point of no return, unless it was stopped or may not.
+    pub(super) fn begin_naming(&self, may_name: impl FnOnce() -> bool) -> bool {
+        let mut is_naming = self.is_naming.lock();
+        *is_naming = self.goes_on() && may_name();
+        *is_naming
     }
 
     /// Opens something, waiting for descriptors where there are none.

@@ -24,6 +24,8 @@ pub(super) enum State {
     },
     Running,
     AwaitingReceipt,
+    /// The source has cancelled, which may be too late.
+    TakenBack,
 }
 
 impl State {
@@ -34,11 +36,12 @@ impl State {
             Self::AwaitingDecision { .. } => "deciding on an offer",
             Self::Running => "receiving",
             Self::AwaitingReceipt => "finishing",
+            Self::TakenBack => "finishing what was cancelled",
         }
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self, Self::Running | Self::AwaitingReceipt)
+        matches!(self, Self::Running | Self::AwaitingReceipt | Self::TakenBack)
     }
 
     /// Whether what was asked for has been offered, so that questions may go beside it.
@@ -153,7 +156,7 @@ impl Machine {
 
     /// Ends the transfer with the receipt: everything is there, renamed and synchronised.
     pub fn receipt(&mut self, receipt: Receipt) {
-        if matches!(self.state, MachineState::Destination(State::AwaitingReceipt)) {
+        if matches!(self.state, MachineState::Destination(State::AwaitingReceipt | State::TakenBack)) {
             self.link.say(&Message::Receipt(receipt));
             self.state = MachineState::Ended;
         }
@@ -234,6 +237,10 @@ impl Machine {
             (State::Running, Message::Finish { sent, failed, lanes }) => {
                 self.link.tell(Event::FinishReceived { sent, failed, lanes });
                 State::AwaitingReceipt
+            }
+            (State::AwaitingReceipt, Message::Cancel(cancel)) => {
+                self.link.tell(Event::Cancelled(cancel));
+                State::TakenBack
             }
             (state, message) => return Err(unexpected(&message, state.name())),
         }))

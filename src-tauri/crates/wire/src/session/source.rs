@@ -6,7 +6,7 @@ use super::dialler::State as DiallerState;
 use super::listener::State as ListenerState;
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
-use crate::control::{Message, Offer, Progress, Receipt, SenderTimes, Totals, TransferId};
+use crate::control::{Cancel, Message, Offer, Progress, Receipt, SenderTimes, Totals, TransferId};
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX};
 use crate::listing::ListingPage;
@@ -251,6 +251,17 @@ impl Machine {
             self.source.handed = Some(HandedOver { sent, failed, names, named, kept });
             self.state = MachineState::Source(State::AwaitingReceipt(Sent { counts: sent, failed }));
         }
+    }
+
+    /// Cancels what was handed over whole in this session. The destination may be past that: then
+    /// it gives the receipt, and otherwise says that it has cancelled. False, and nothing is said,
+    /// if nothing was handed over.
+    pub fn take_back(&mut self, cancel: Cancel) -> bool {
+        let is_handed_over = matches!(self.state, MachineState::Source(State::AwaitingReceipt(_)));
+        if is_handed_over {
+            self.link.say(&Message::Cancel(cancel));
+        }
+        is_handed_over
     }
 
     fn awaits_answer(&self) -> bool {

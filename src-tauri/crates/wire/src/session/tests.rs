@@ -513,6 +513,55 @@ fn either_side_can_cancel_at_any_time() {
     }
 }
 
+/// Two ends, of which one has everything and has yet to give the receipt.
+fn handed_over() -> Pair {
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.offer(&offer());
+    pair.run().unwrap();
+    pair.acceptor.accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false });
+    pair.run().unwrap();
+    assert!(!pair.initiator.take_back(Cancel::ByPerson), "nothing is handed over yet");
+    pair.initiator.finish(Counts::default(), 0, 1);
+    pair.run().unwrap();
+    pair
+}
+
+#[test]
+fn source_that_cancels_what_it_has_handed_over_hears_whether_it_was_too_late() {
+    for is_too_late in [true, false] {
+        let mut pair = handed_over();
+        assert!(pair.initiator.take_back(Cancel::ByPersonKeeping));
+        pair.run().unwrap();
+        assert_eq!(pair.told_acceptor.last(), Some(&Event::Cancelled(Cancel::ByPersonKeeping)));
+        assert!(!pair.initiator.is_ended() && !pair.acceptor.is_ended());
+        let told = match is_too_late {
+            true => {
+                pair.acceptor.receipt(Receipt::default());
+                Event::ReceiptReceived(Receipt::default())
+            }
+            false => {
+                pair.acceptor.cancel(Cancel::ByPersonKeeping);
+                Event::Cancelled(Cancel::ByPersonKeeping)
+            }
+        };
+        pair.run().unwrap();
+        assert_eq!(pair.told_initiator.last(), Some(&told));
+        assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
+    }
+}
+
+#[test]
+fn source_that_cancels_again_ends_the_session() {
+    let mut pair = handed_over();
+    for is_ended in [false, true] {
+        pair.acceptor.handle_message(Message::Cancel(Cancel::ByPerson), 0).unwrap();
+        assert_eq!(pair.acceptor.is_ended(), is_ended);
+    }
+    pair.acceptor.receipt(Receipt::default());
+    assert!(pair.acceptor.poll_transmit().is_none(), "nobody waits for it");
+}
+
 #[test]
 fn messages_out_of_place_end_the_session() {
     let out_of_place = [

@@ -208,7 +208,11 @@ impl Job<'_> {
                             questions.answered(number, answer);
                         }
                     }
-                    Some(event) => self.handle(event)?,
+                    Some(event) => match self.handle(event) {
+                        // Everything gets its name by now, and the sender hears of that.
+                        Err(error) if error.outage().is_none() && !self.incoming.cancel() => {}
+                        handled => handled?,
+                    },
                     None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 },
                 // One that comes when everything is being finished has nothing to bring.
@@ -256,7 +260,7 @@ impl Job<'_> {
                 Some(wanted) = to_answer.recv(), if session.has_sent_all() => session.machine.wanted(wanted),
                 result = joined_if_any(&mut self.finishing) => {
                     self.finishing = None;
-                    let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
+                    let (receipt, paths) = result.map_err(|error| self.why_unfinished(error))?;
                     self.report(session, told, true);
                     self.transfer.figures().failed_here = receipt.failed;
                     return Ok((receipt, paths));
@@ -488,10 +492,16 @@ impl Job<'_> {
             return Ok(());
         }
         self.transfer.figures().set_stage(Stage::Finishing);
-        let incoming = Arc::clone(self.incoming);
+        let (incoming, transfer) = (Arc::clone(self.incoming), self.transfer.clone());
         let confine = self.confining();
         let finish = move || match confine(&incoming) {
-            Ok(()) => incoming.finish(&sent),
+            Ok(()) => {
+                let finished = incoming.finish_if(&sent, || transfer.begin_naming());
+                if finished.is_err() {
+                    transfer.decide_here();
+                }
+                finished
+            }
             Err(source) => Err(LaneError::Staging { operation: Operation::Open, source }.into()),
         };
         self.finishing = Some(tokio::task::spawn_blocking(|| on_its_own("ringway-finish", finish)));
@@ -504,11 +514,23 @@ impl Job<'_> {
         move |incoming| if confined { incoming.confine_thread() } else { Ok(()) }
     }
 
-    /// What finishing comes to that had begun when the connection was lost.
+    /// What finishing comes to that had begun when the session ended.
     pub(super) async fn finished(&mut self) -> Option<Result<(Receipt, Vec<PathBuf>), Fault>> {
-        let finishing = self.finishing.take()?;
-        let finished = finishing.await.expect("finishing does not panic");
-        Some(finished.map_err(|error| finish_failed(&self.destination, error)))
+        self.finishing.as_ref()?;
+        let finished = tokio::select! {
+            finished = joined_if_any(&mut self.finishing) => finished,
+            // Whoever cleans up waits for its end.
+            stopped = self.transfer.cancelled() => return Some(Err(stopped)),
+        };
+        self.finishing = None;
+        Some(finished.map_err(|error| self.why_unfinished(error)))
+    }
+
+    fn why_unfinished(&self, error: FinishError) -> Fault {
+        match (error, self.transfer.stopped()) {
+            (FinishError::Lane(LaneError::Cancelled), Some(stopped)) => stopped,
+            (error, _) => finish_failed(&self.destination, error),
+        }
     }
 
     /// Cleans up; `keep` leaves what is whole for the next attempt.

@@ -129,8 +129,13 @@ impl MergePolicy {
         self.on_conflict == OnConflict::Keep && *landed == Landed::Kept
     }
 
+    /// Whether what is changed there stays, until the instant in which a name is given. Under
+    /// `replace` nothing does: what others save, receive or write to meanwhile is replaced too.
     pub(in crate::receive) fn keeps_edits(&self, folder: &Folder) -> bool {
-        matches!(folder.landing, Landing::Root | Landing::Merged(Policy::Update))
+        match folder.landing {
+            Landing::Root => self.on_conflict != OnConflict::Replace,
+            landing => landing == Landing::Merged(Policy::Update),
+        }
     }
 
     pub(in crate::receive) fn is_edited_now(&self, folder: &Folder, name: &[u8]) -> bool {

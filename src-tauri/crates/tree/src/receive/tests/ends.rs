@@ -55,6 +55,48 @@ fn cancelling_ends_lanes_and_forbids_the_receipt() {
     assert_eq!(site.names(), ["old"]);
 }
 
+#[test]
+fn transfer_that_is_stopped_until_names_are_given_gets_none() {
+    let site = Site::new();
+    let incoming = site.begin(OnConflict::Replace);
+    let (bytes, sent) = Lane::default().made("new", 0o755).file("f", b"f").end();
+    incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
+    let finished = incoming.finish_if(&sent, || false);
+    assert!(matches!(finished, Err(FinishError::Lane(LaneError::Cancelled))));
+    assert!(incoming.cancel(), "no name was given");
+    incoming.abandon().unwrap();
+    assert!(site.names().is_empty());
+}
+
+/// Cancels each time that a name is given to a folder.
+#[derive(Default)]
+struct Cancelling(Mutex<Option<Arc<Incoming>>>, Mutex<Vec<bool>>);
+
+impl crate::disk::Disk for Cancelling {
+    fn rename_noreplace(
+        &self,
+        from: (&ringway_sys::dir::Dir, &[u8]),
+        to: (&ringway_sys::dir::Dir, &[u8]),
+    ) -> io::Result<()> {
+        let incoming = self.0.lock().clone();
+        self.1.lock().extend(incoming.map(|incoming| incoming.cancel()));
+        from.0.rename_noreplace(from.1, to.0, to.1)
+    }
+}
+
+#[test]
+fn cancel_is_too_late_once_names_are_given() {
+    let (site, disk) = (Site::new(), Arc::new(Cancelling::default()));
+    let incoming =
+        Incoming::begin_on(site.options(OnConflict::Replace), Arc::clone(&disk) as Arc<dyn crate::disk::Disk>).unwrap();
+    let (bytes, sent) = Lane::default().made("a", 0o755).file("f", b"f").made("b", 0o755).file("f", b"f").end();
+    incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
+    *disk.0.lock() = Some(Arc::clone(&incoming));
+    incoming.finish(&sent).unwrap();
+    disk.0.lock().take();
+    assert_eq!((site.names(), &**disk.1.lock()), (vec!["a".into(), "b".into()], &[false, false][..]));
+}
+
 /// A lane that is cut by whoever cancels.
 struct CutOnRead<'a>(&'a Incoming);
 

@@ -323,6 +323,17 @@ fn what_a_program_writes_that_had_a_file_open_before_that_was_replaced_stays() {
 }
 
 #[test]
+fn replace_replaces_a_file_at_the_top_that_another_transfer_or_a_program_still_writes() {
+    let site = Site::new();
+    fs::create_dir_all(&site.root).unwrap();
+    let writer = fs::File::create(site.at("a")).unwrap();
+    let lane = Lane::default().folder("").entry(&newer("a", b"new"), b"new");
+    let (_, _, failures) = site.receive(site.options(OnConflict::Replace), vec![lane]);
+    drop(writer);
+    assert_eq!((failures, site.names(), &*site.text("a")), (vec![], vec!["a".into()], "new"));
+}
+
+#[test]
 fn what_is_saved_in_a_new_version_before_that_is_remembered_stays() {
     let site = received();
     let (at, disk) = (site.at("album/a"), Meanwhile::new(vec![]));
