@@ -62,10 +62,12 @@ function partsOf({ differing, edited }: Comparison): { brought: number; edited: 
   return { brought: differing - edited, edited };
 }
 
-/** What that choice does to what differs; empty where that is not known, or nothing differs. */
+/** What that choice does to what differs; empty where that is not known. */
 export function effectWords(offer: Offer, existing: OnConflict): string {
   const compared = comparedUnder(offer, existing);
-  if (compared?.state !== "done" || compared.at_least || existing === "replace") return "";
+  if (compared?.state !== "done" || compared.at_least) return "";
+  if (differing(compared) === 0 && compared.unreadable === 0) return t("inbox.existing.nothing");
+  if (existing === "replace") return "";
   const { brought, edited } = partsOf(compared);
   const [replaced, stays] = existing === "rename_top" ? [brought, edited] : [0, brought + edited];
   const parts = [

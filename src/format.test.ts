@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ago, axisTime, bytes, chosenBytes, count, duration, left, percent, rate } from "./format";
+import { ago, axisTime, bytes, chosenBytes, count, dayOf, duration, left, percent, rate } from "./format";
 
 describe("sizes", () => {
   test.each([
@@ -45,6 +45,13 @@ describe("times", () => {
     expect(ago(now - 5 * 60_000, now)).toBe("5 minutes ago");
     expect(ago(now - 3 * 3_600_000, now)).toBe("3 hours ago");
     expect(ago(now + 60_000, now)).toBe("just now");
+  });
+
+  test("days ago are those of the calendar, as above a day's lines", () => {
+    const now = new Date(2026, 10, 28, 1, 0).getTime();
+    const lines = [new Date(2026, 10, 26, 20, 0), new Date(2026, 10, 22, 23, 0)].map((at) => at.getTime());
+    expect(lines.map((at) => ago(at, now))).toEqual(["2 days ago", "6 days ago"]);
+    expect(ago(new Date(2026, 10, 27, 0, 30).getTime(), now)).toBe(dayOf(new Date(2026, 10, 27, 0, 30).getTime(), now).toLowerCase());
   });
 
   test("a time axis is in the form of a clock", () => {

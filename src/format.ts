@@ -127,7 +127,8 @@ export function ago(ms: number, now: number, isBelowDay = false): string {
   if (seconds > -60) return t("time.justNow");
   if (seconds > -3600) return relative.format(Math.ceil(seconds / 60), "minute");
   if (seconds > -86_400) return relative.format(Math.ceil(seconds / 3600), "hour");
-  if (seconds > -7 * 86_400) return relative.format(Math.ceil(seconds / 86_400), "day");
+  // By the calendar, as the headings of the days: "yesterday" is not of the day before it.
+  if (seconds > -7 * 86_400) return relative.format(dayNumber(ms) - dayNumber(now), "day");
   return isBelowDay ? time.format(ms) : dateTime.format(ms);
 }
 

@@ -305,6 +305,7 @@ export class AppState {
         const added = event.requests.find(({ id }) => !before.some((other) => other.id === id));
         if (added) this.announcement = t("request.wants", { name: added.name });
         this.inbox.requests = event.requests;
+        for (const { paired_as: name } of event.requests) if (name !== null) this.inbox.forgotten(name);
         return;
       }
       case "pairingFailed":

@@ -183,7 +183,10 @@ test("every event of the schema occurs", async (t) => {
   await ask(far, ["dismiss", "near"]);
   await pairs(await ask(far, ["code", "--new"]));
   await ask(far, ["block", (await asks("near")).id.slice(0, 8)]);
-  for (const name of ["pairing_allowed", "pairing_dismissed", "pairing_blocked"]) assert.ok(met.has(name), name);
+  assert.deepEqual(await ask(far, ["offers"]), [], "nothing is shown of a blocked device");
+  await ask(far, ["block", "--undo", "near"]);
+  assert.deepEqual((await ask(far, ["offers"])).map(({ event }) => event), ["pairing_requested"], "the request is shown again");
+  for (const name of ["pairing_allowed", "pairing_dismissed", "pairing_blocked", "pairing_unblocked"]) assert.ok(met.has(name), name);
   await ask(far, ["stop"]);
   await serving.exit();
   meet(serving.events);

@@ -10,7 +10,7 @@ import { twoMachines } from "../transfer/networks.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragFromManager, middleOf, noManager, placeWindow } from "./lib/drag.mjs";
-import { KEYS, eventually, field, line, showing, sleep } from "./lib/webdriver.mjs";
+import { KEYS, eventually, exactly, field, line, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const ATTIC = `//main//button[@data-card and contains(., "attic")]`;
@@ -87,5 +87,42 @@ if (inside) {
     assert.equal(await again.exit(), EXIT.all, again.said());
     same(second, join(inbox, "second"));
     await page.wait(ATTIC);
+  });
+
+  test("the button that sends stays where it is while devices appear", { skip: !isRoot && "namespaces take root" }, async (t) => {
+    const machines = twoMachines(t);
+    if (!machines) return t.skip("network namespaces take root");
+    const [here, there] = machines;
+    const base = folder();
+    const near = await windowDevice(base, "near");
+    const tree = join(base, "set");
+    oddTree(tree);
+    const service = near.start(["serve", "--json"], { wrap: here.wrap });
+    t.after(() => service.kill());
+    await service.event("listening");
+    const appears = async (page, name, port) => {
+      const inbox = join(base, `inbox of ${name}`);
+      mkdirSync(inbox);
+      const receiving = new Device(base, name).start(["recv", inbox, "--json", "--listen", `0.0.0.0:${port}`], { wrap: there.wrap });
+      t.after(() => receiving.kill());
+      await page.wait(`//main//button[@data-card and contains(., "${name}")]`);
+    };
+    const page = await openWindow(t, near, {}, ["--show", "send", tree]);
+    await appears(page, "attic", 17465);
+    await page.click(`//main//button[@data-card and contains(., "attic")]`);
+    await page.wait(exactly("Send"));
+    const at = () =>
+      page.script(() => {
+        const { left, top } = [...document.querySelectorAll("[data-bar] button")].find(({ innerText }) => innerText.trim() === "Send").getBoundingClientRect();
+        return [left, top].map(Math.round).join(" ");
+      });
+    const cards = () => page.script(() => document.querySelector(".cards").getBoundingClientRect().height);
+    await placeWindow(page, 800, 700);
+    const [stood, high] = [await at(), await cards()];
+    for (const [index, name] of ["cellar", "garage", "loft", "study", "hall", "porch", "barn"].entries()) {
+      await appears(page, name, 17466 + index);
+      assert.equal(await at(), stood, `with ${name}`);
+    }
+    assert.ok((await cards()) > 2 * high, "and they need more rows");
   });
 }

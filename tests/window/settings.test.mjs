@@ -23,6 +23,26 @@ function listens(port) {
   });
 }
 
+driven("Copy diagnostics begins where its words do in a narrow window, and ends where the rows do in a wide one", async (t) => {
+  const page = await openWindow(t, await windowDevice(folder(), "near"));
+  await show(page, "Settings");
+  await page.wait(button("Copy diagnostics"));
+  const edges = () =>
+    page.script(() => {
+      const button = [...document.querySelectorAll("main button")].find(({ innerText }) => innerText.trim() === "Copy diagnostics");
+      const row = button.closest(".entry");
+      const inner = parseFloat(getComputedStyle(row).paddingInlineEnd);
+      const [at, words, sheet] = [button, row.querySelector("strong"), row].map((element) => element.getBoundingClientRect());
+      return { below: at.top >= words.bottom, start: at.left - words.left, end: sheet.right - inner - at.right };
+    });
+  await placeWindow(page, 360, 640);
+  await eventually("it to stand below its words", async () => (await edges()).below);
+  assert.ok(Math.abs((await edges()).start) < 1, JSON.stringify(await edges()));
+  await placeWindow(page, 800, 640);
+  await eventually("it to stand beside its words", async () => !(await edges()).below);
+  assert.ok(Math.abs((await edges()).end) < 1, JSON.stringify(await edges()));
+});
+
 driven("name, port and folder survive a restart, and the receiver moves at once", async (t) => {
   const base = folder();
   const device = await windowDevice(base, "near");

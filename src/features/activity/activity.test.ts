@@ -44,6 +44,17 @@ describe("activity", () => {
     expect(screen.queryByText(/%/)).toBeNull();
   });
 
+  test("a stall is said to end by itself, and what is being finished has no speed", async () => {
+    const shell = await startWindow({ transfers: [moving({ progress: progress({ stalled_seconds: 9, bytes_per_s: 0 }) })] });
+    await show("activity");
+    expect(await screen.findByText(/^Stalled for 9\ss\. It continues by itself\.$/)).toBeVisible();
+    expect(screen.queryByText(/B\/s$/)).toBeNull();
+    shell.update("t1", { is: "moved", progress: progress() });
+    expect(await screen.findByText(/^1\.0\sMB\/s$/)).toBeVisible();
+    shell.update("t1", { is: "moved", progress: progress({ stage: "finishing" }) });
+    await waitFor(() => expect(screen.queryByText(/B\/s$/)).toBeNull());
+  });
+
   test("what limits a transfer is said in words, while it runs and in the end", async () => {
     const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
     await show("activity");
@@ -168,7 +179,7 @@ describe("activity", () => {
     const shell = await startWindow({ transfers: [moving({ report: partial, progress: progress({ stage: "ended" }) })] }, { chooseAgain: () => again, send: () => moving({ id: "t2" }) });
     await show("activity");
     const reasons = () => screen.getAllByRole("button", { name: /^could not be opened/i });
-    expect(reasons().map(({ textContent }) => textContent?.trim())).toEqual([expect.stringMatching(/permission was denied.*2$/), expect.stringMatching(/1$/)]);
+    expect(reasons().map(({ textContent }) => textContent?.trim())).toEqual([expect.stringMatching(/permission was denied.*\(2\)$/), expect.stringMatching(/\(1\)$/)]);
     expect(screen.getByText(t("activity.unnamed", { n: 1 }))).toBeVisible();
     expect(screen.getByText("b")).toBeVisible();
     await user.click(reasons()[0]!);

@@ -89,6 +89,12 @@ describe("how an offer compares with what is there", () => {
     expect(existing).toHaveAccessibleDescription(t("inbox.existing.numbers", { n: 4 }));
     shell.tell({ event: "offerChanged", offer: offer({ ...both, comparison: { ...both.comparison, at_least: true }, in_place: { ...both.in_place, at_least: true } }) });
     await waitFor(() => expect(existing).toHaveAccessibleDescription(t("inbox.existing.rename.hint")));
+    const same = { ...album, differing: 0, edited: 0 };
+    shell.tell({ event: "offerChanged", offer: offer({ comparison: same, in_place: same }) });
+    for (const choice of ["rename", "replace", "rename_top"]) {
+      await user.selectOptions(existing, choice);
+      await waitFor(() => expect(existing, choice).toHaveAccessibleDescription(t("inbox.existing.nothing")));
+    }
     shell.tell({ event: "offerChanged", offer: offer({ comparison: { ...album, unchanged: 0, differing: 0, edited: 0 }, in_place: null }) });
     await waitFor(() => expect(screen.queryByLabelText(t("inbox.existing"))).toBeNull());
   });

@@ -4,7 +4,7 @@ import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import type { Fault, FreeSpace, Report } from "../../ipc";
 import { t } from "../../messages";
-import { earlier, failed, labWs, moving, offer, progress, startWindow } from "../../testing/shell";
+import { earlier, failed, labWs, moving, offer, pairingRequest, progress, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();
@@ -58,6 +58,8 @@ describe("receiving", () => {
     shell.tell({ event: "devicesChanged", devices: [other] });
     await waitFor(() => expect(screen.queryByText(t("inbox.paired", { name: "lab-ws" }))).toBeNull());
     expect(screen.getByText(t("inbox.paired", { name: "nas" }))).toBeVisible();
+    shell.tell({ event: "requestsChanged", requests: [pairingRequest({ name: "nas", paired_as: "nas" })] });
+    await waitFor(() => expect(screen.queryByText(t("inbox.paired", { name: "nas" })), "it no longer knows this device").toBeNull());
   });
 
   test("the line that a machine is paired goes with the view, and a failure stays", async () => {

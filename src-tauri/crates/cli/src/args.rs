@@ -38,9 +38,9 @@ pub(crate) use retry::RetryArg;
 pub(crate) use rule::{RuleArgs, SizeArg};
 use selection::SELECTION_HELP;
 pub(crate) use selection::{SelectionArgs, SelectionSources, check_patterns};
-use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
+use service::{ACCEPT_HELP, ALLOW_HELP, BLOCK_HELP, SERVE_HELP};
 pub(crate) use service::{
-    AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
+    AcceptArgs, BlockArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
 };
 use share::{LS_HELP, SHARE_HELP};
 pub(crate) use share::{LsArgs, ShareAction, ShareArgs};
@@ -121,8 +121,9 @@ pub(crate) enum Command {
     /// Hide the request of a device that wants to connect, for ten minutes
     Dismiss(RequestArgs),
     /// Hide the requests of a device that wants to connect, and of others at its address, until the
-    /// service ends
-    Block(RequestArgs),
+    /// service ends; `--undo` takes that back
+    #[command(after_long_help = with_statuses(BLOCK_HELP))]
+    Block(BlockArgs),
     /// Show the service's code, or draw a new one
     Code(CodeShownArgs),
     /// Cancel a transfer of the service
@@ -204,7 +205,8 @@ impl Command {
             Self::Serve(args) => args.report,
             Self::Accept(args) => args.report,
             Self::Decline(args) => args.report,
-            Self::Allow(args) | Self::Dismiss(args) | Self::Block(args) => args.report,
+            Self::Allow(args) | Self::Dismiss(args) => args.report,
+            Self::Block(args) => args.request.report,
             Self::Code(args) => args.report,
             Self::Cancel(args) => args.transfer.report,
             Self::Pause(args) | Self::Resume(args) => args.report,

@@ -623,6 +623,11 @@ impl Engine {
         self.listeners.requests.block(id)
     }
 
+    /// The requests of the devices that are blocked, the oldest first.
+    pub fn blocked_pairings(&self) -> Vec<PairingRequest> {
+        self.listeners.requests.blocked()
+    }
+
     /// A person takes a block back: the device's request is shown again. False if it is not
     /// blocked.
     pub fn unblock_pairing(&self, id: DeviceId) -> bool {

@@ -33,6 +33,12 @@ Examples:
 
 Only the code pairs: allowing opens one if none is open. `ringway block` keeps a device from asking again, until the service ends.";
 
+/// What stands below the options of `block`.
+pub(crate) const BLOCK_HELP: &str = "\
+Examples:
+  ringway block ada-laptop         hides its requests, and those of others at its address
+  ringway block --undo ada-laptop  takes that back: its request is shown again";
+
 /// `ringway serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -104,7 +110,17 @@ pub(crate) struct OfferArgs {
     pub(crate) report: ReportArgs,
 }
 
-/// `ringway allow`, `ringway dismiss` and `ringway block`.
+/// `ringway block`.
+#[derive(Debug, Args)]
+pub(crate) struct BlockArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// Take a block back: the device's request is shown again
+    #[arg(long)]
+    pub(crate) undo: bool,
+}
+
+/// `ringway allow`, `ringway dismiss` and the device of `ringway block`.
 #[derive(Debug, Args)]
 pub(crate) struct RequestArgs {
     /// The device: the name that it gives itself, or the beginning of its id

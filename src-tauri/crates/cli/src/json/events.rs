@@ -217,6 +217,11 @@ pub(crate) enum Event<'a> {
         /// The device's id.
         id: DeviceId,
     },
+    /// `block --undo`: A device's wish to connect is shown again.
+    PairingUnblocked {
+        /// The device's id.
+        id: DeviceId,
+    },
     /// `cancel`: A transfer is cancelled, or one that waited does not begin.
     Cancelled {
         /// The transfer's id.

@@ -15,8 +15,8 @@
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
     pub(crate) use ringway_model::{
-        Consent, DeviceId, Difference, DropBox, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery,
-        SettingsInForce, Share, SharedWith, ShownSize, Unfinished,
+        Consent, DeviceId, Difference, DropBox, IntoHome, OnCancel, OnConflict, OnExisting, PairingRequest,
+        PastDetails, PastQuery, SettingsInForce, Share, SharedWith, ShownSize, Unfinished,
     };
 
     pub(crate) use crate::dto::{
@@ -219,6 +219,9 @@ macro_rules! operations {
                 Start start -> Everything = ordered |guest| guest.start()?;
                 /// Everything to show, without events.
                 Look look -> Everything = blocking |app| app.everything()?;
+                /// The requests of the devices that are blocked.
+                BlockedPairings blocked_pairings -> Vec<PairingRequest> =
+                    blocking |app| app.receiving.requests.blocked();
                 /// Sends a choice, `limit` bytes/s at most if that is not what the settings say,
                 /// without what the patterns leave out: one a line, as in a .gitignore file.
                 /// `confirmed` is a new target that a person confirmed in a dialog that no page

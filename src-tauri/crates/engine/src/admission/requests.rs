@@ -107,6 +107,11 @@ impl Requests {
         true
     }
 
+    /// Those that are blocked, the oldest first.
+    pub(crate) fn blocked(&self) -> Vec<PairingRequest> {
+        self.state().blocked.iter().cloned().collect()
+    }
+
     /// A person takes that back: the request is shown again, unless too many are. False if that
     /// device is not blocked.
     pub(crate) fn unblock(&self, id: DeviceId, now_ms: u64) -> bool {

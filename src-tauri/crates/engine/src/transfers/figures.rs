@@ -32,6 +32,8 @@ pub(crate) struct Figures {
     /// At the sender: bytes of contents that earlier sessions have handed to the network, whether
     /// or not they arrived.
     handed_over: u64,
+    /// At the receiver: entries and bytes done, as the sender was told last.
+    told: Option<(u64, u64)>,
     /// When something was done last, while it is under way.
     done_at: Option<Instant>,
     pub(crate) totals_final: bool,
@@ -133,6 +135,11 @@ impl Figures {
         (self.entries_done, self.bytes_done)
     }
 
+    /// At the receiver: the sender was told how much is done.
+    pub(crate) fn tell(&mut self) {
+        self.told = Some(self.done());
+    }
+
     /// Entries and bytes that the sender's walk has found.
     pub(crate) fn found_so_far(&self) -> (u64, u64) {
         (self.entries_total, self.bytes_total)
@@ -184,6 +191,10 @@ impl Figures {
     /// is paused, by a person or by a full disk, its time stands still.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
         let is_pause = matches!(why, Outage::Full(_) | Outage::Paused { .. });
+        // The sender has not heard of what came since: both ends show the same while it waits.
+        if let Some(told) = self.told.take() {
+            (self.entries_done, self.bytes_done) = told;
+        }
         self.set_stage(if is_pause { Stage::Paused } else { Stage::Reconnecting });
         match is_pause {
             true => self.watch.hold(Instant::now()),
@@ -374,6 +385,7 @@ impl Figures {
     pub(crate) fn verify(&mut self, entries: u64, bytes: u64) {
         self.enter(Stage::Verifying);
         self.copied_for = Some(self.running_for());
+        self.told = None;
         (self.entries_done, self.bytes_done) = (0, 0);
         (self.moved_before, self.moved_now) = (0, 0);
         (self.entries_total, self.bytes_total) = (entries, bytes);
@@ -413,5 +425,26 @@ impl Figures {
 
     pub(crate) fn running_for(&self) -> Duration {
         self.watch.counted(Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupted_receiver_shows_what_its_sender_was_told() {
+        let mut figures = Figures::default();
+        figures.begin();
+        figures.progress(1, 100, 100);
+        figures.tell();
+        figures.progress(3, 250, 250);
+        figures.interrupt(Outage::Paused { by: Side::There }, None, Instant::now());
+        assert_eq!(figures.done(), (1, 100), "the sender shows that, too");
+        figures.begin();
+        figures.progress(0, 40, 0);
+        assert_eq!(figures.done(), (1, 100), "what was shown stays until more is there");
+        figures.progress(2, 130, 90);
+        assert_eq!(figures.done(), (2, 130));
     }
 }

@@ -11,7 +11,7 @@ use ringway_model::{
 use super::{refusal, shown};
 use crate::args::destination::destination;
 use crate::args::{
-    AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ReportArgs, RequestArgs, TransferArgs,
+    AcceptArgs, BlockArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ReportArgs, RequestArgs, TransferArgs,
 };
 use crate::exit::{Exit, Refusal};
 use crate::json::{self, Event};
@@ -150,15 +150,32 @@ pub(crate) async fn dismiss(args: RequestArgs) -> Result<Exit> {
 }
 
 /// `ringway block`.
-pub(crate) async fn block(args: RequestArgs) -> Result<Exit> {
+pub(crate) async fn block(BlockArgs { request: args, undo }: BlockArgs) -> Result<Exit> {
+    if undo {
+        return unblock(args).await;
+    }
     let (out, client, request) = requested(args).await?;
     client.block_pairing(request.id.to_string()).await?;
     out.event(&Event::PairingBlocked { id: request.id });
     out.say(format_args!(
-        "{} is not shown any more, nor are others at {}, until the service ends.",
+        "{} is not shown any more, nor are others at {}, until the service ends. `ringway block --undo {}` takes that back.",
         for_terminal(&request.name),
-        request.from
+        request.from,
+        request.id.short()
     ));
+    Ok(Exit::All)
+}
+
+/// `ringway block --undo`.
+async fn unblock(args: RequestArgs) -> Result<Exit> {
+    let client = service().await?;
+    let blocked = client.blocked_pairings().await?;
+    let devices = client.look().await?.devices;
+    let request = one(&blocked, &devices, &args.device, "blocked device", of_request)?;
+    client.unblock_pairing(request.id).await?;
+    let out = Output::from(args.report);
+    out.event(&Event::PairingUnblocked { id: request.id });
+    out.say(format_args!("{} is not blocked any more: its request is shown again.", for_terminal(&request.name)));
     Ok(Exit::All)
 }
 

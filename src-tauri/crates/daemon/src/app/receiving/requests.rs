@@ -62,6 +62,10 @@ impl Requests {
         self.answered(self.engine.block_pairing(self.id(id)?))
     }
 
+    pub(crate) fn blocked(&self) -> Vec<PairingRequest> {
+        self.engine.blocked_pairings()
+    }
+
     /// Takes a block back, which a person did not mean.
     pub(crate) fn unblock(&self, id: DeviceId) -> Result<(), Fault> {
         self.answered(self.engine.unblock_pairing(id))

@@ -367,6 +367,10 @@ impl Job<'_> {
         if is_said && std::mem::replace(&mut told.progress, progress) != progress {
             session.machine.progress(progress);
         }
+        // Who ends a session does not hear the last words.
+        if is_said && !last {
+            figures.tell();
+        }
         let times = self.clocks.of_receiver();
         if is_said && std::mem::replace(&mut told.times, times) != times {
             session.machine.receiver_times(times);
