@@ -320,8 +320,8 @@ impl Dir {
         Ok(rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Gives `name`, the link itself if it is one, another change time, and an access time that is a
-    /// nanosecond later: by that, who has looked at it a moment ago and moves it sees it, too
+    /// Gives `name`, the link itself if it is one, another change time. Its access time becomes a
+    /// nanosecond later: a change time alone would be lost on whoever renames it at this moment
     /// ([`Metadata::is_renewed_since`]). False if its clock did not go on meanwhile.
     pub fn renew_change_time(&self, name: &[u8], there: &Metadata) -> io::Result<bool> {
         let times = metadata::only_atime(there.atime.next())?;

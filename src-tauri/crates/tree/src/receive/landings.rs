@@ -24,9 +24,16 @@ impl From<Metadata> for Stamp {
 }
 
 impl Stamp {
+    const ANOTHER_TIME: Timestamp = Timestamp { secs: 0, nanos: 0 };
+
     /// The same of a file that was changed before anybody looked.
     pub(in crate::receive) fn of_another_time(self) -> Self {
-        Self { ctime: Timestamp { secs: 0, nanos: 0 }, ..self }
+        Self { ctime: Self::ANOTHER_TIME, ..self }
+    }
+
+    /// Whether it was changed before anybody looked.
+    pub(in crate::receive) fn is_of_another_time(&self) -> bool {
+        self.ctime == Self::ANOTHER_TIME
     }
 }
 

@@ -257,7 +257,9 @@ impl Worker<'_> {
         self.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
         incoming.results.tally.file(bytes);
         self.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
-        incoming.policy.top.note_landing(&filling.folder, &filling.entry, &landed, &filling.file);
+        if !stamp.is_some_and(|stamp| stamp.is_of_another_time()) {
+            incoming.policy.top.note_landing(&filling.folder, &filling.entry, &landed, &filling.file);
+        }
         if filling.is_staged() {
             self.wholes.add(filling.path, &filling.entry, bytes);
         }

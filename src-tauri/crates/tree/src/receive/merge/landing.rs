@@ -253,11 +253,12 @@ impl Incoming {
     }
 }
 
-/// Renames what is `staged` over what `was` under a name. What was saved there since stays, and so
-/// does what has become due to another device, too (`TopNames::share`), or what a program has open
-/// for writing, which would write into a file without a name: `AlreadyExists`, and both are where they were, or the owner's has a number. After another error
-/// the owner's may still be where the new one was staged. Where the filesystem cannot exchange two
-/// names, what is saved in the instant before the rename is lost.
+/// Renames what is `staged` over what `was` under a name. What was saved there since stays. So does
+/// what has become due to another device, too (`TopNames::share`), and what a program has open for
+/// writing, which would write into a file without a name: `AlreadyExists`, and both are where they
+/// were, or the owner's has a number. After another error the owner's may still be where the new
+/// one was staged. Where the filesystem cannot exchange two names, what is saved in the instant
+/// before the rename is lost.
 pub(in crate::receive) fn rename_over(
     (from, from_name): (&Dir, &[u8]),
     (dir, name): (&Dir, &[u8]),

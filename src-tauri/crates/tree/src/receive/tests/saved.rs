@@ -250,6 +250,11 @@ fn what_is_saved_in_place_with_the_same_time_before_that_is_noted_stays() {
     disk.check_all_done();
     assert_eq!(failures.into_iter().map(|failure| failure.reason).collect::<Vec<_>>(), [CHANGED]);
     assert_eq!((names_in(&site.at("album")), site.text("album/b")), (vec!["a".into(), "b".into()], "own".into()));
+    // Nor is it taken for what was received, which the next version would replace.
+    site.remember(&incoming);
+    let next = Lane::default().folder("album").entry(&newer("b", b"next"), b"next");
+    site.receive(site.options(UPDATE), vec![next]);
+    assert_eq!((&*site.text("album/b"), &*site.text("album/b (1)")), ("own", "next"));
 }
 
 #[test]
