@@ -1608,7 +1608,9 @@ export type PageAnswers = {
 	 *  service ends.
 	 */
 	blockPairing: null,
-	/**  Takes that back: its request is shown again. */
+	/**  The requests of the devices that are blocked. */
+	blockedPairings: PairingRequest[],
+	/**  Takes a block back: its request is shown again. */
 	unblockPairing: null,
 	/**
 	 *  Asks a receiver to show its code; the answer is its name where both are paired
@@ -1835,7 +1837,9 @@ export type PageCall =
 ({ blockPairing: {
 	id: string,
 } }) & { accept?: never; allowPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; unblockPairing?: never; withoutChosen?: never; withoutItem?: never } | 
-/**  Takes that back: its request is shown again. */
+/**  The requests of the devices that are blocked. */
+"blockedPairings" | 
+/**  Takes a block back: its request is shown again. */
 ({ unblockPairing: {
 	id: string,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 

@@ -20,6 +20,8 @@ export class Inbox {
   listening = $state.raw<Listening>({ is: "off", refused: null });
   /** Devices that want to pair and have no code, the one that waits longest first. */
   requests = $state.raw<PairingRequest[]>([]);
+  /** Devices whose requests are not shown. */
+  blocked = $state.raw<PairingRequest[]>([]);
   offers = $state.raw<Offer[]>([]);
   notices = $state.raw<Notice[]>([]);
   /** What went wrong with an answer to an offer, and whose it was. */
@@ -143,8 +145,15 @@ export class Inbox {
     return this.#answerRequest(id, await this.#ipc.call({ blockPairing: { id } }));
   }
 
+  /** Reads which devices are blocked. */
+  async loadBlocked(): Promise<void> {
+    const answer = await this.#ipc.call("blockedPairings");
+    if (answer.status === "ok") this.blocked = answer.data;
+  }
+
   async unblockPairing(id: string): Promise<void> {
     await this.#ipc.call({ unblockPairing: { id } });
+    await this.loadBlocked();
   }
 
   /** One that is gone by now is there no more to be answered. */

@@ -18,6 +18,13 @@ function isOf(earlier: Earlier, { id, direction }: Listed): boolean {
   return earlier.direction === direction && keyOf(earlier) === id;
 }
 
+/** Whether both moved the same between the same two devices, or into the same folder. */
+function isSame(one: Earlier, other: Earlier): boolean {
+  const key = ({ direction, title, more_names: more, peer_id: peer, target, in_share: place, paths }: Earlier) =>
+    [direction, title.path, more, peer ?? target, place?.path, direction === "copying" ? paths[0]?.path : ""].join("\0");
+  return key(one) === key(other);
+}
+
 export class Past {
   /** Latest first; replaced whole. */
   list = $state.raw<Earlier[]>([]);
@@ -72,6 +79,12 @@ export class Past {
   /** What is known of a transfer, as far as the list is read. */
   of(transfer: Listed): Earlier | undefined {
     return this.list.find((earlier) => isOf(earlier, transfer));
+  }
+
+  /** Whether the same has come through since, as far as the list is read. */
+  hasComeSince(earlier: Earlier): boolean {
+    const later = this.list.filter((other) => other.number > earlier.number && isSame(other, earlier));
+    return later.some(({ status: { state } }) => state === "done" || state === "done_with_failures");
   }
 
   async details(earlier: Earlier): Promise<PastDetails | null> {

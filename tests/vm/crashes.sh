@@ -21,6 +21,12 @@ copied() {
   /bin/cp "$1" "$2"
 }
 
+# passes REPAIR...: a repair, until it finds nothing. One pass may leave damage that the next one
+# finds; status 1 means that a pass repaired something.
+passes() {
+  "$@" || "$@" || "$@"
+}
+
 # begin NAME FAR INBOX [RECV_OPTION...]: starts a receiver that replaces files, in the background.
 begin() {
   port=$((port + 1))
@@ -135,13 +141,11 @@ while read -r kind mib expiry options seeds; do
   case $kind in
     vfat)
       compared="-rt --modify-window=2" allowed=damaged make="-F 32"
-      # One pass may leave damage that the next one finds; status 1 means that a pass repaired
-      # something.
-      repair() { fsck.vfat -a "$1" || fsck.vfat -a "$1" || fsck.vfat -a "$1"; }
+      repair() { passes fsck.vfat -a "$1"; }
       ;;
     exfat)
       compared="-rt --modify-window=2" allowed=gone make=
-      repair() { fsck.exfat -y "$1"; }
+      repair() { passes fsck.exfat -y "$1"; }
       ;;
     *)
       [ "$kind" = ext4 ] && make="-q -F"

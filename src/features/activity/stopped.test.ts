@@ -37,6 +37,17 @@ describe("what was stopped and is kept", () => {
   });
 });
 
+test("what was stopped is not resumed once the same has come through", async () => {
+  const report = ended({ outcome: "failed", error: { code: "cancelled", by: "here", kept: true } } as Partial<Report>);
+  const line = (number: number, title: string, change = {}) => earlier({ number, id: `p${number}`, direction: "sending", title, peer_id: "ab12", ...change });
+  const past = [line(5, "resumed"), line(4, "sent elsewhere", { peer_id: "cd34" }), line(3, "failed again", { report }), line(2, "failed again", { report }), line(1, "resumed", { report }), line(0, "sent elsewhere", { report })];
+  await startWindow({}, { past: () => past });
+  await show("activity");
+  const resumes = (title: string) => screen.queryAllByRole("button", { name: `${t("activity.resume")}: ${title}` });
+  await waitFor(() => expect(resumes("failed again")).toHaveLength(2));
+  expect([resumes("resumed").length, resumes("sent elsewhere").length]).toEqual([0, 1]);
+});
+
 describe("what no other attempt can send", () => {
   const pipe: Failure = { path: "data/pipe", side: "here", operation: "open", reason: "special_file", detail: "" } as Failure;
   const denied: Failure = { path: "data/secret", side: "here", operation: "open", reason: "os", errno: 13, detail: "" } as Failure;

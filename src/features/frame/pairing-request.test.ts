@@ -110,6 +110,22 @@ describe("a device that wants to pair", () => {
     expect(shell.called("allowPairing")).toEqual([]);
   });
 
+  test("is listed among the devices once it is blocked, where that can be undone later, too", async () => {
+    const [one, other] = [pairingRequest(), pairingRequest({ id: "eeeeeeeeeeeeeeee".repeat(4), name: "grace" })];
+    const blocked = [one, other];
+    const shell = await startWindow({}, { blockedPairings: () => [...blocked], unblockPairing: ({ id }) => void blocked.splice(blocked.findIndex((request) => request.id === id), 1) });
+    await show("devices");
+    expect(await screen.findByRole("heading", { name: t("devices.blocked") })).toBeVisible();
+    const unblock = (name: string) => screen.queryByRole("button", { name: `${t("devices.unblock")}: ${name}` });
+    await user.click(unblock("ada-laptop")!);
+    expect(shell.called("unblockPairing")).toEqual([{ id: one.id }]);
+    await waitFor(() => expect(unblock("ada-laptop")).toBeNull());
+    expect(unblock("grace")).toHaveFocus();
+    await user.click(unblock("grace")!);
+    await waitFor(() => expect(screen.queryByRole("heading", { name: t("devices.blocked") })).toBeNull());
+    expect(document.body).not.toHaveFocus();
+  });
+
   test("has gone where somebody else has answered it", async () => {
     await startWindow({ requests: [pairingRequest()] }, { allowPairing: () => { throw { code: "gone" }; } });
     await user.click(button(await card(), t("request.allow")));

@@ -40,12 +40,23 @@ def asked(_bus, _sender, _path, _face, name):
     return GLib.Variant("b", True) if name.startswith("Is") else GLib.Variant("i", 0)
 
 
-def lost(_bus, _name):
-    sys.exit("the name is taken, or the bus has gone")
+has_name = False
+
+
+def owned(*_):
+    global has_name
+    has_name = True
+    say(event="ready")
+
+
+def lost(bus, _name):
+    # A server that the bus has started for an earlier program may have the name still, and ends.
+    if has_name or bus is None or bus.is_closed():
+        sys.exit("the name was taken away, or the bus has gone")
 
 
 bus = Gio.bus_get_sync(Gio.BusType.SESSION)
 bus.register_object(PATH, FACE, called, asked, None)
-Gio.bus_own_name_on_connection(bus, NAME, Gio.BusNameOwnerFlags.NONE, lambda *_: say(event="ready"), lost)
+Gio.bus_own_name_on_connection(bus, NAME, Gio.BusNameOwnerFlags.NONE, owned, lost)
 GLib.io_add_watch(sys.stdin, GLib.PRIORITY_DEFAULT, GLib.IO_HUP, lambda *_: loop.quit())
 loop.run()

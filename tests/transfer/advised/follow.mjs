@@ -1,6 +1,6 @@
 // Follows advice: cuts the command out of a program's output, and runs it unchanged in a shell.
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { RINGWAY } from "../../setup/build.mjs";
 import { Running, freePort } from "../../setup/devices.mjs";
@@ -164,12 +164,14 @@ export async function says(device, args, status = EXIT.all, how = {}) {
  * if one is given, and returns its output for errors.
  */
 export async function stoppedAfter(t, device, args, injection) {
-  const running = device.start(args, { wrap: ["strace", "-qq", "-o", "/dev/null", ...injection] });
+  const log = join(device.folder, "strace");
+  rmSync(log, { force: true });
+  const running = device.start(args, { wrap: ["strace", "-qq", "-o", log, ...injection] });
   t.after(() => running.kill());
-  const stopped = await eventually("the call", () => {
-    const [pid] = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, "utf8").split(" ").filter(Boolean);
-    return pid && /^State:\t[tT]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")) && Number(pid);
-  });
+  // Its state says no more than that strace looks at a call, as it does at each.
+  await eventually("the call", () => existsSync(log) && readFileSync(log, "utf8").includes("--- stopped by SIGSTOP ---"));
+  const [pid] = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, "utf8").split(" ").filter(Boolean);
+  const stopped = Number(pid);
   t.after(() => running.status === undefined && process.kill(stopped, "SIGKILL"));
   return async (signal) => {
     if (signal) process.kill(stopped, signal);

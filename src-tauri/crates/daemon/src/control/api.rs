@@ -120,7 +120,10 @@ macro_rules! operations {
                 /// Shows nothing of that device any more, nor of others at its address, until the
                 /// service ends.
                 BlockPairing block_pairing(id: String) -> () = task |shared| shared.app.receiving.block_pairing(&id).await?;
-                /// Takes that back: its request is shown again.
+                /// The requests of the devices that are blocked.
+                BlockedPairings blocked_pairings -> Vec<PairingRequest> =
+                    blocking |app| app.receiving.requests.blocked();
+                /// Takes a block back: its request is shown again.
                 UnblockPairing unblock_pairing(id: DeviceId) -> () =
                     blocking |app| app.receiving.requests.unblock(id)?;
                 /// Asks a receiver to show its code; the answer is its name where both are paired
@@ -219,9 +222,6 @@ macro_rules! operations {
                 Start start -> Everything = ordered |guest| guest.start()?;
                 /// Everything to show, without events.
                 Look look -> Everything = blocking |app| app.everything()?;
-                /// The requests of the devices that are blocked.
-                BlockedPairings blocked_pairings -> Vec<PairingRequest> =
-                    blocking |app| app.receiving.requests.blocked();
                 /// Sends a choice, `limit` bytes/s at most if that is not what the settings say,
                 /// without what the patterns leave out: one a line, as in a .gitignore file.
                 /// `confirmed` is a new target that a person confirmed in a dialog that no page

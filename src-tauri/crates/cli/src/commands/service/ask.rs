@@ -46,7 +46,8 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     under_way(&all).for_each(|moving| out.event(&json::transfer(moving)));
     all.waiting.iter().for_each(|waiting| out.event(&json::transfer_waits(waiting)));
     all.notes.iter().filter(|note| !note.is_read).for_each(|note| out.event(&Event::Note(note)));
-    shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
+    let blocked = client.blocked_pairings().await?;
+    shown::status(client.hello(), &all, &blocked, now).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
 }
 

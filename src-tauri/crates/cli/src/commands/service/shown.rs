@@ -70,7 +70,7 @@ pub(crate) fn code_line(listening: &Listening, now: SystemTime) -> String {
 }
 
 /// All of `ringway status`.
-pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<String> {
+pub(crate) fn status(hello: &Hello, all: &Everything, blocked: &[PairingRequest], now: SystemTime) -> Vec<String> {
     let mut lines = vec![
         format!("{} (Ringway {}, process {})", all.settings.settings.name, hello.ringway, hello.pid),
         String::new(),
@@ -108,6 +108,15 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
             "Devices that want to connect (`ringway allow ID`, `ringway dismiss ID`, `ringway block ID`):".to_owned(),
         ]);
         lines.extend(requests(&all.requests));
+    }
+    if !blocked.is_empty() {
+        lines.extend([String::new(), "Blocked until the service ends (`ringway block --undo ID`):".to_owned()]);
+        lines.extend(table(
+            blocked
+                .iter()
+                .map(|PairingRequest { id, name, from, .. }| [id.short(), name.to_string(), from.to_string()])
+                .collect(),
+        ));
     }
     if !all.offers.is_empty() {
         lines.extend([String::new(), "Waiting for an answer (`ringway accept ID`, `ringway decline ID`):".to_owned()]);

@@ -346,7 +346,7 @@ fn links_that_replace_files_survive_a_crash_before_each_operation() {
 
 #[test]
 fn files_at_the_top_that_replace_others_survive_a_crash_before_each_operation() {
-    check_struck(&walk(Case { folder: "", ..REPLACED }), &["exchange"]);
+    check_struck(&walk(Case { folder: "", ..REPLACED }), &["rename over"]);
 }
 
 #[test]
