@@ -184,7 +184,10 @@ test("every event of the schema occurs", async (t) => {
   await pairs(await ask(far, ["code", "--new"]));
   await ask(far, ["block", (await asks("near")).id.slice(0, 8)]);
   assert.deepEqual(await ask(far, ["offers"]), [], "nothing is shown of a blocked device");
-  await ask(far, ["block", "--undo", "near"]);
+  const { stdout: status } = await far.run(["status"]);
+  const [, blocked] = status.match(/Blocked until the service ends \(`ringway block --undo ID`\):\n(\S+) +near +\S+$/m) ?? [];
+  assert.ok(blocked, status);
+  await ask(far, ["block", "--undo", blocked]);
   assert.deepEqual((await ask(far, ["offers"])).map(({ event }) => event), ["pairing_requested"], "the request is shown again");
   for (const name of ["pairing_allowed", "pairing_dismissed", "pairing_blocked", "pairing_unblocked"]) assert.ok(met.has(name), name);
   await ask(far, ["stop"]);

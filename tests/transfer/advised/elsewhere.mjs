@@ -117,7 +117,7 @@ export const ELSEWHERE = [
     test: "what is not shared, not there or no path is refused with its own error",
   },
   {
-    keys: ["Devices that want to connect (`ringway allow ID`, `ringway dismiss ID`, `ringway block ID`):", "`ringway block --undo {}` takes that back."],
+    keys: ["Devices that want to connect (`ringway allow ID`, `ringway dismiss ID`, `ringway block ID`):", "`ringway block --undo {}` takes that back.", "Blocked until the service ends (`ringway block --undo ID`):"],
     file: "tests/transfer/schema.test.mjs",
     test: "every event of the schema occurs",
   },
