@@ -32,11 +32,10 @@ export default defineConfig({
     pool: "threads",
     isolate: false,
     alias: [
-      // Read whole, for the two parts that are used, it would take most of the time of every test of
-      // a view.
+      // Two parts of it are used. To read all of it would take most of the time of each test.
       { find: "bits-ui", replacement: inTesting("bits-ui.ts") },
-      // Not its style sheet. A mock (vi.mock) would be another one in each file, and what an earlier
-      // file has loaded would keep that file's.
+      // Not its style sheet. vi.mock would make another class for each file, and modules that an
+      // earlier file has loaded would keep that file's.
       { find: /^uplot$/, replacement: inTesting("uplot.ts") },
     ],
   },

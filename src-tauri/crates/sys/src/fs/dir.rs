@@ -321,7 +321,7 @@ impl Dir {
     }
 
     /// Gives `name`, the link itself if it is one, another change time. Its access time becomes a
-    /// nanosecond later: a change time alone would be lost on whoever renames it at this moment
+    /// nanosecond later, because a rename at the same moment changes the change time, too
     /// ([`Metadata::is_renewed_since`]). False if its clock did not go on meanwhile.
     pub fn renew_change_time(&self, name: &[u8], there: &Metadata) -> io::Result<bool> {
         let times = metadata::only_atime(there.atime.next())?;
