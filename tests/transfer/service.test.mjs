@@ -487,6 +487,27 @@ test("a send of what is paused there waits for that and says so, unless it does 
   sameInside(source, inboxThere);
 });
 
+test("a send that waits for the end of a pause there ends with the transfer that is cancelled there", async (t) => {
+  const { near, far, source, inboxThere, serving, sending } = await slowly(t, ["file"]);
+  await moves(sending[0]);
+  const [{ id }] = await underWay(far);
+  await asked(far, ["pause", id]);
+  await sending[0].event(({ stage }) => stage === "paused");
+  sending[0].kill("SIGKILL");
+  await sending[0].exit();
+  const again = () => sender(t, near, join(source, "file"), serving.target, { code: null, args: ["--retry", "60s"] });
+  const waits = [again(), again()];
+  await Promise.all(waits.map((one) => one.event(({ stage }) => stage === "paused")));
+  await asked(far, ["cancel", id]);
+  for (const one of waits) {
+    assert.equal(await one.exit(), EXIT.failed, one.said());
+    const { error } = one.events.find(({ event }) => event === "finished");
+    assert.deepEqual([error.code, error.by, error.kept], ["cancelled", "there", true], one.said());
+  }
+  assert.deepEqual(await underWay(far), []);
+  assert.ok(!existsSync(join(inboxThere, "file")));
+});
+
 test("a transfer that was cancelled where it is paused is told as one that was cancelled while it ran", async (t) => {
   for (const pauses of [false, true]) {
     const { far, sending } = await slowly(t, ["file"]);

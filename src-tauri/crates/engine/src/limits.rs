@@ -333,6 +333,14 @@ pub const RENEWALS_NAMES_BYTES_MAX: usize = 48 << 20;
 /// forgotten first.
 pub const RENEWALS_ENDED_MAX: usize = 256;
 
+/// How long a program that ends waits for a transfer that gets its names, or was handed over whole.
+/// Less than what systemd or timeout(1) usually allow.
+pub const ENDING_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Ids of programs, one started after the other, that wait for the same transfer, or have waited.
+/// Of more, the oldest do not hear what becomes of it.
+pub const LATER_IDS_MAX: usize = 16;
+
 /// Transfers running at once on one receiver.
 pub const TRANSFERS_MAX: usize = 16;
 
@@ -390,7 +398,8 @@ pub const ANSWER_PAUSE_MAX: Duration = Duration::from_secs(60);
 /// ([`SILENCE_MAX_MS`](ringway_wire::limits::SILENCE_MAX_MS)).
 pub const LOOK_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Shares that are looked at at once for a listing of all of them, each on a thread.
+/// Folders that are looked at at once, each on a thread, for a listing of all shares, or of what
+/// unfinished transfers have left.
 pub const LOOKS_AT_ONCE_MAX: usize = 32;
 
 /// How often it is looked whether another program of this device has forgotten one that something

@@ -9,6 +9,7 @@ mod door;
 pub mod event;
 mod gets;
 pub(crate) mod getting;
+mod ids;
 pub(crate) mod listeners;
 mod listening;
 mod listing;

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::arrivals::Arrival;
+use super::ids::LaterIds;
 use crate::admission::descriptors::ForReceiving;
 use crate::limits::{GETS_ENDED_MAX, GETS_MAX, GETS_OF_ONE_MAX};
 use crate::store::PairingNumber;
@@ -59,7 +60,15 @@ struct All {
     next: u64,
     /// What a person here has ended, what its device is told, and until when that may ask for it
     /// again: the oldest first.
-    ended: VecDeque<(DeviceId, [u8; 16], GetRefusal, Instant)>,
+    ended: VecDeque<Ended>,
+}
+
+struct Ended {
+    device: DeviceId,
+    transfer: [u8; 16],
+    later_ids: LaterIds,
+    refusal: GetRefusal,
+    until: Instant,
 }
 
 struct Running {
@@ -67,6 +76,9 @@ struct Running {
     device: DeviceId,
     pairing: PairingNumber,
     transfer: [u8; 16],
+    later_ids: LaterIds,
+    /// The id of its latest session.
+    latest: [u8; 16],
     share: ShareName,
     paths: Vec<GetPath>,
     selection: u64,
@@ -80,7 +92,7 @@ impl Running {
         (self.device, self.pairing) == (asker.device.id, asker.pairing)
             && (&self.share, &self.paths, self.selection) == (&asker.get.share, &asker.get.paths, selection)
             // The same under another id goes on with one that waits: its device was started anew.
-            && (self.transfer == asker.get.transfer || self.interrupted)
+            && (self.latest == asker.get.transfer || self.interrupted)
     }
 }
 
@@ -101,14 +113,19 @@ impl Gets {
     pub(crate) fn enter(&self, asker: &Requester) -> Entered {
         let selection = asker.selection();
         let mut all = self.0.lock();
-        if let Some(running) = all.running.iter().find(|running| running.is_of(asker, selection)) {
+        if let Some(running) = all.running.iter_mut().find(|running| running.is_of(asker, selection)) {
+            if running.transfer != asker.get.transfer {
+                running.later_ids.add(asker.get.transfer);
+            }
             return Entered::Renewed(running.to.clone());
         }
         let now = Instant::now();
-        all.ended.retain(|(.., until)| *until > now);
-        let is_this = |device: &DeviceId, id: &[u8; 16]| (device, id) == (&asker.device.id, &asker.get.transfer);
-        if let Some((.., refusal, _)) = all.ended.iter().find(|(device, id, ..)| is_this(device, id)) {
-            return Entered::Ended(*refusal);
+        all.ended.retain(|ended| ended.until > now);
+        let id = &asker.get.transfer;
+        let is_this =
+            |ended: &&Ended| ended.device == asker.device.id && (ended.transfer == *id || ended.later_ids.has(id));
+        if let Some(ended) = all.ended.iter().find(is_this) {
+            return Entered::Ended(ended.refusal);
         }
         let theirs = |running: &&Running| running.device == asker.device.id;
         if all.running.iter().filter(theirs).count() >= GETS_OF_ONE_MAX || all.running.len() >= GETS_MAX {
@@ -126,20 +143,20 @@ impl Gets {
         all.next = number.wrapping_add(1);
         let Get { transfer, share, paths, .. } = asker.get.clone();
         let (device, pairing) = (asker.device.id, asker.pairing);
-        let interrupted = false;
-        all.running.push(Running { number, device, pairing, transfer, share, paths, selection, to, interrupted });
+        all.running.push(Running {
+            number,
+            device,
+            pairing,
+            transfer,
+            later_ids: LaterIds::default(),
+            latest: transfer,
+            share,
+            paths,
+            selection,
+            to,
+            interrupted: false,
+        });
         Entered::New(Entry { all: self.clone(), number }, renewed)
-    }
-}
-
-impl Gets {
-    /// A person here has ended it: its device, which may not know that, gets no more of it `until`
-    /// it asks no more.
-    pub(crate) fn ended(&self, device: DeviceId, transfer: [u8; 16], refusal: GetRefusal, until: Instant) {
-        let mut all = self.0.lock();
-        all.ended.push_back((device, transfer, refusal, until));
-        let excess = all.ended.len().saturating_sub(GETS_ENDED_MAX);
-        all.ended.drain(..excess);
     }
 }
 
@@ -150,10 +167,30 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Whether it waits for its device now.
-    pub(crate) fn interrupted(&self, now: bool) {
+    /// It waits for its device now.
+    pub(crate) fn interrupted(&self) {
+        self.change(|running| running.interrupted = true);
+    }
+
+    /// It goes on in a session that its device has begun under this id.
+    pub(crate) fn renewed(&self, id: [u8; 16]) {
+        self.change(|running| (running.interrupted, running.latest) = (false, id));
+    }
+
+    /// A person here has ended it: its device, which may not know that, gets no more of it `until`
+    /// it asks no more.
+    pub(crate) fn ended(self, refusal: GetRefusal, until: Instant) {
+        let mut all = self.all.0.lock();
+        let Some(at) = all.running.iter().position(|running| running.number == self.number) else { return };
+        let Running { device, transfer, later_ids, .. } = all.running.remove(at);
+        all.ended.push_back(Ended { device, transfer, later_ids, refusal, until });
+        let excess = all.ended.len().saturating_sub(GETS_ENDED_MAX);
+        all.ended.drain(..excess);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Running)) {
         if let Some(running) = self.all.0.lock().running.iter_mut().find(|running| running.number == self.number) {
-            running.interrupted = now;
+            change(running);
         }
     }
 }

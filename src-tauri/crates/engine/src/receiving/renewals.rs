@@ -10,6 +10,7 @@ use ringway_wire::control::{Offer, Receipt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::ids::LaterIds;
 use super::queue::Place;
 use crate::admission::descriptors::ForReceiving;
 use crate::limits::{RENEWALS_ENDED_MAX, RENEWALS_NAMES_BYTES_MAX, SILENT_AFTER, TOO_MUCH_TIME_MAX};
@@ -29,6 +30,7 @@ pub(crate) struct Renewals(Arc<Mutex<Vec<Remembered>>>);
 
 struct Remembered {
     key: Key,
+    later_ids: LaterIds,
     pairing: PairingNumber,
     attempt: AttemptKey,
     /// The rule that has accepted it; none where a person did.
@@ -37,6 +39,11 @@ struct Remembered {
 }
 
 impl Remembered {
+    /// Whether its device has offered it under this id.
+    fn is_under(&self, id: &[u8; 16]) -> bool {
+        self.key.1 == *id || self.later_ids.has(id)
+    }
+
     /// Since when its sender is not heard.
     fn silent_since(&self) -> Option<Instant> {
         match self.state {
@@ -59,6 +66,8 @@ enum State {
     Open {
         to: mpsc::Sender<Renewed>,
         transfer: Transfer,
+        /// The id of its latest session.
+        latest: [u8; 16],
         /// Bytes of its top-level names.
         names: usize,
         interrupted: bool,
@@ -106,8 +115,9 @@ impl Renewals {
         (transfer, names): (Transfer, usize),
     ) -> Option<(Open, mpsc::Receiver<Renewed>)> {
         let (to, renewed) = mpsc::channel(1);
-        let state = State::Open { to, transfer, names, interrupted: false, silent_since: None };
-        self.remember(Remembered { key, pairing, attempt, rule, state })
+        let latest = key.1;
+        let state = State::Open { to, transfer, latest, names, interrupted: false, silent_since: None };
+        self.remember(Remembered { key, later_ids: LaterIds::default(), pairing, attempt, rule, state })
             .then(|| (Open { all: self.clone(), key }, renewed))
     }
 
@@ -115,7 +125,8 @@ impl Renewals {
     /// again is then asked about, so that it cannot send up to the limit again and again.
     pub(crate) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
-        self.remember(Remembered { key, pairing, attempt, rule: None, state: State::TooMuch { until, bytes_max } });
+        let (state, later_ids) = (State::TooMuch { until, bytes_max }, LaterIds::default());
+        self.remember(Remembered { key, later_ids, pairing, attempt, rule: None, state });
     }
 
     /// Drops the consent that was given to a device in an earlier pairing: forgetting a device
@@ -154,29 +165,39 @@ impl Renewals {
         if let Some(oldest) = over.next().filter(|_| over.count() + 1 >= RENEWALS_ENDED_MAX) {
             all.retain(|one| one.key != oldest);
         }
+        all.iter_mut().filter(|one| is_theirs(one)).for_each(|one| one.later_ids.remove(&new.key.1));
         all.push(new);
         true
     }
 
     /// What an offer of `from` is. The same attempt under another id goes on with one that is
-    /// interrupted: its sender was started anew.
+    /// interrupted: its sender was started anew, and hears from then on what becomes of that one.
     pub(crate) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
-        let all = self.all();
+        let mut all = self.all();
         let now = Instant::now();
-        let counts = |one: &&Remembered| !one.state.is_over(now) && !matches!(one.state, State::Received { .. });
-        let mut same = all.iter().filter(|one| one.key.0 == from && one.attempt == attempt).filter(counts);
-        let is_waiting = |one: &&Remembered| matches!(one.state, State::Open { interrupted: true, .. });
-        let is_too_much = |one: &&Remembered| matches!(one.state, State::TooMuch { .. });
-        let met = same.clone().find(|one| one.key.1 == offer.transfer && !is_too_much(one));
-        match met.or_else(|| same.clone().find(is_waiting)).or_else(|| same.find(is_too_much)) {
-            None => Met::New,
-            Some(Remembered { state: State::TooMuch { bytes_max, .. }, .. }) => Met::TooMuch(*bytes_max),
-            Some(Remembered { state: State::Open { to, transfer, .. }, .. }) => {
+        let mut same: Vec<_> = all.iter_mut().filter(|one| one.key.0 == from && one.attempt == attempt).collect();
+        same.retain(|one| !one.state.is_over(now));
+        let position = |is: &dyn Fn(&Remembered) -> bool| same.iter().position(|one| is(one));
+        let is_this = |one: &Remembered| match &one.state {
+            State::Open { latest, .. } => *latest == offer.transfer,
+            State::Stopped { .. } => one.is_under(&offer.transfer),
+            State::Received { .. } | State::TooMuch { .. } => false,
+        };
+        let is_waiting = |one: &Remembered| matches!(one.state, State::Open { interrupted: true, .. });
+        let is_too_much = |one: &Remembered| matches!(one.state, State::TooMuch { .. });
+        let met = position(&is_this).or_else(|| position(&is_waiting)).or_else(|| position(&is_too_much));
+        let Some(one) = met.map(|at| same.swap_remove(at)) else { return Met::New };
+        match &one.state {
+            State::TooMuch { bytes_max, .. } => Met::TooMuch(*bytes_max),
+            State::Open { to, transfer, .. } => {
+                if one.key.1 != offer.transfer {
+                    one.later_ids.add(offer.transfer);
+                }
                 Met::Renewed(to.clone(), transfer.clone())
             }
-            Some(Remembered { state: State::Stopped { kept, .. }, .. }) => Met::Stopped { kept: *kept },
+            State::Stopped { kept, .. } => Met::Stopped { kept: *kept },
             // Those were left out.
-            Some(Remembered { state: State::Received { .. }, .. }) => Met::New,
+            State::Received { .. } => Met::New,
         }
     }
 
@@ -184,7 +205,7 @@ impl Renewals {
     pub(crate) fn receipt(&self, key: Key) -> Option<Receipt> {
         let now = Instant::now();
         let all = self.all();
-        let one = all.iter().find(|one| one.key == key && !one.state.is_over(now))?;
+        let one = all.iter().find(|one| one.key.0 == key.0 && one.is_under(&key.1) && !one.state.is_over(now))?;
         match one.state {
             State::Received { receipt, .. } => Some(receipt),
             _ => None,
@@ -219,11 +240,20 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Whether it waits for its sender now.
-    pub(crate) fn interrupted(&self, now: bool) {
+    /// It waits for its sender now.
+    pub(crate) fn interrupted(&self) {
         self.all.change(self.key, |state| {
             if let State::Open { interrupted, .. } = state {
-                *interrupted = now;
+                *interrupted = true;
+            }
+        });
+    }
+
+    /// It goes on in a session that its sender has begun under this id.
+    pub(crate) fn renewed(&self, id: [u8; 16]) {
+        self.all.change(self.key, |state| {
+            if let State::Open { interrupted, latest, .. } = state {
+                (*interrupted, *latest) = (false, id);
             }
         });
     }
@@ -302,10 +332,34 @@ mod tests {
         assert_eq!(meet(&renewals, LAPTOP, 1, "other"), "new", "the id alone says nothing");
         assert_eq!(meet(&renewals, NAS, 1, "set"), "new");
         assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "new", "the first one is at work");
-        open.interrupted(true);
+        open.interrupted();
         assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "renewed");
+        open.renewed([2; 16]);
+        assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "renewed");
+        assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "new", "two that are at work do not take turns");
         drop(open);
         assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "new");
+    }
+
+    #[test]
+    fn sender_that_was_started_anew_hears_what_became_of_the_transfer_that_it_waits_for() {
+        let renewals = Renewals::default();
+        let receipt = Receipt { failed: 7, ..Receipt::default() };
+        let wait = |first| {
+            let key = ((LAPTOP, [first; 16]), PairingNumber::FIRST);
+            let (open, _) = renewals.open(key, offer(first, "set").1, None, (transfer(), 10)).unwrap();
+            open.interrupted();
+            assert_eq!(meet(&renewals, LAPTOP, first + 1, "set"), "renewed");
+            open
+        };
+        wait(1).stopped(Duration::from_secs(60), true);
+        let met = [1, 2, 3].map(|number| meet(&renewals, LAPTOP, number, "set"));
+        assert_eq!(met, ["stopped", "stopped", "new"]);
+        wait(11).received(Duration::from_secs(60), receipt);
+        assert_eq!(renewals.receipt((LAPTOP, [12; 16])), Some(receipt));
+        let key = ((LAPTOP, [12; 16]), PairingNumber::FIRST);
+        let _open = renewals.open(key, offer(12, "set").1, None, (transfer(), 10)).unwrap();
+        assert_eq!(renewals.receipt((LAPTOP, [12; 16])), None, "it is the id of another transfer by now");
     }
 
     #[test]
@@ -386,7 +440,7 @@ mod tests {
         let mut held: Vec<_> = (0..ForReceiving::here().renewals as u8).map(|number| open(number).unwrap()).collect();
         let now = Instant::now();
         for (number, (one, _)) in held.iter().enumerate() {
-            one.interrupted(true);
+            one.interrupted();
             // The first is paused by its sender, which is silent for that.
             one.silent_since(Some(now + Duration::from_secs(number as u64)).filter(|_| number > 0));
         }

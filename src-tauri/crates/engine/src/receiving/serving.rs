@@ -89,11 +89,10 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     let (shared, grant, pairing) = (Arc::clone(&listening.shared), opened.grant, (asker.device.id, asker.pairing));
     let serving = Serving { listening, transfer: transfer.clone(), retry };
     asker.get.retry_s = retry.as_secs() as u32;
-    let (gets, id) = (serving.listening.listeners.gets.clone(), asker.get.transfer);
     let ended = {
         // On the heap: each connection's task, a stranger's too, has room for all that it may come
         // to.
-        let mut work = Box::pin(serving.all(asker, opened, (entry, renewed)));
+        let mut work = Box::pin(serving.all(asker, opened, (&entry, renewed)));
         let revoked = async {
             shared.revoked(grant).await;
             match shared.store.is_paired_as(pairing.0, pairing.1) {
@@ -117,7 +116,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     };
     if let Some(refusal) = refusal {
         // Its device may be about to ask for more, or wait for its disk before it does.
-        gets.ended(pairing.0, id, refusal, Instant::now() + retry.max(FULL_TIME_MAX).max(PAUSE_TIME_MAX));
+        entry.ended(refusal, Instant::now() + retry.max(FULL_TIME_MAX).max(PAUSE_TIME_MAX));
     }
     transfer.end(ended);
 }
@@ -219,7 +218,7 @@ impl Serving {
         &self,
         mut asker: Requester,
         mut opened: Opened,
-        (entry, mut renewed): (Entry, mpsc::Receiver<Requester>),
+        (entry, mut renewed): (&Entry, mpsc::Receiver<Requester>),
     ) -> Result<Arrived, Fault> {
         let packed = Arc::<Packed>::default();
         loop {
@@ -230,7 +229,7 @@ impl Serving {
                 Err(error) => error,
             };
             let Some(why) = outage(&error).filter(|_| !self.retry.is_zero()) else { return Err(error) };
-            entry.interrupted(true);
+            entry.interrupted();
             let mut next = next;
             (asker, opened) = loop {
                 asker = match next.take() {
@@ -252,7 +251,7 @@ impl Serving {
                     }
                 }
             };
-            entry.interrupted(false);
+            entry.renewed(asker.get.transfer);
         }
     }
 

@@ -166,13 +166,12 @@ impl Accepted {
             // Who waits takes no other's place.
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
-            open.interrupted(true);
-            let went_on = self.go_on(lost, (open, renewed)).await;
-            open.interrupted(false);
-            (opened, place) = match went_on {
+            open.interrupted();
+            (opened, place) = match self.go_on(lost, (open, renewed)).await {
                 Ok(next) => next,
                 Err(error) => break Err(error),
             };
+            open.renewed(opened.offer.transfer);
         };
         match (&ended, open.take()) {
             (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
