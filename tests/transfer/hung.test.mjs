@@ -96,6 +96,39 @@ hanging("a listing under way ends with the reason when its filesystem stops answ
   assert.deepEqual([code, trouble], ["share_unavailable", "not_answering"]);
 });
 
+hanging("what unfinished transfers keep is listed and removed beside a folder that does not answer", async (t, view) => {
+  const { base, near, far, serving } = await sharing(t);
+  const disk = await view(base);
+  const [healthy, hung] = [join(base, "drop"), join(disk.at, "drop")];
+  for (const [folder, name] of [[healthy, "healthy"], [hung, "hung"]]) {
+    mkdirSync(folder);
+    await asked(far, ["share", "add", folder, "--name", name, "--drop", "--with", "near"]);
+  }
+  writeFileSync(join(base, "small"), "small");
+  await asked(near, ["send", join(base, "small"), `${serving.target}:hung`]);
+  const large = join(base, "large");
+  mkdirSync(large);
+  for (let number = 0; number < 8; number += 1) writeFileSync(join(large, `${number}`), Buffer.alloc(1 << 20, number));
+  const slow = sender(t, near, large, `${serving.target}:healthy`, { code: null, args: ["--retry", "no", "--limit", "1M", "--compress", "off"] });
+  await slow.event(({ event, bytes_done: bytes }) => event === "progress" && bytes > 2 << 20);
+  slow.kill("SIGKILL");
+  await slow.exit();
+  await eventually("what is left", async () => (await asked(far, ["inbox", "unfinished"])).some(({ event, in_use: inUse }) => event === "unfinished" && !inUse));
+  disk.hang();
+  const listed = await far.run(["inbox", "unfinished"]);
+  assert.equal(listed.status, EXIT.all, listed.said());
+  assert.match(listed.stdout, /large/);
+  const unanswered = /The filesystem of .*view\/drop does not answer: what is kept there is not known\./;
+  assert.match(listed.stderr, unanswered);
+  const doctor = await far.run(["doctor"]);
+  assert.equal(doctor.status, EXIT.all, doctor.said());
+  assert.match(doctor.stdout, unanswered);
+  const removed = await far.run(["inbox", "discard", "--all"]);
+  assert.equal(removed.status, EXIT.all, removed.said());
+  assert.match(removed.stdout, /What 1 unfinished transfer had left is removed/);
+  assert.deepEqual(readdirSync(healthy), []);
+});
+
 hanging("a receive folder whose filesystem does not answer declines what is offered, and holds up neither the status nor shares", async (t, view) => {
   let disk;
   const all = await sharing(t, { inbox: async (base) => ((disk = await view(base)), mkdirSync(join(disk.behind, "inbox")), join(disk.at, "inbox")) });

@@ -2,8 +2,8 @@
 mod notes;
 pub mod remedy;
 mod shares;
+pub(crate) mod unfinished;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use ringway_link::tls::Tls;
 use ringway_model::{
     AuthError, Capabilities, Device, DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath,
     LookAlike, PairingRequest, Past, PastDetails, PastQuery, Settings, Source, SyncIoReason, ThisDevice, TlsMode,
-    TlsPath, TransferId, Unfinished,
+    TlsPath, TransferId,
 };
 use ringway_sys::dir::Dir;
 use ringway_tree::random;
@@ -41,7 +41,7 @@ use crate::receiving::receive::{self, Receiver};
 use crate::send;
 use crate::shared::{Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, of_selection};
-use crate::store::{self, landed, look_alike, targets};
+use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
 use crate::transfers::transfer::Transfer;
@@ -381,43 +381,6 @@ impl Engine {
     /// The store cannot be written.
     pub fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Fault> {
         self.shared.store.forget_past_before(moment)
-    }
-
-    /// What transfers that did not end have left in the folders that this device receives into: the
-    /// receive folder, those of the rules, those of past transfers, and those into which one has
-    /// begun. Folders that cannot be read are passed over. It looks at every file that was left, so
-    /// it takes a while.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
-        let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder).map(|folder| folder.0);
-        let known = [self.shared.store.received_into()?, self.shared.store.begun_into()?];
-        let folders = [self.settings().receive_folder.0].into_iter().chain(rules).chain(known.into_iter().flatten());
-        // Each by what it really is, so that nothing is told twice.
-        let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
-        let mut found: Vec<_> =
-            folders.iter().filter_map(|folder| ringway_tree::receive::unfinished(folder).ok()).flatten().collect();
-        found.sort_by_key(|left| std::cmp::Reverse(left.last_at_work));
-        Ok(found)
-    }
-
-    /// What is left in one folder, of whichever program.
-    ///
-    /// # Errors
-    /// [`Fault::Path`]: it cannot be opened or read.
-    pub fn unfinished_in(&self, folder: &Path) -> Result<Vec<Unfinished>, Fault> {
-        ringway_tree::receive::unfinished(folder)
-    }
-
-    /// Removes what a transfer has left: the same send again begins anew. False if it is not there
-    /// any more, or a transfer is at work in it.
-    ///
-    /// # Errors
-    /// [`Fault::Path`]: it cannot be removed, or not all of it.
-    pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Fault> {
-        let recall = landed::recall(&self.shared.store, &left.folder, |add| add());
-        ringway_tree::receive::discard(&left.folder, &left.id, recall.as_ref())
     }
 
     /// Whether offers may land in a folder, which need not be there yet.

@@ -29,6 +29,7 @@ pub use transfers::{copying, options, transfer};
 pub use devices::reference::{PathInShare, Reference};
 pub use devices::rules::Decision;
 pub use devices::target::{Address, Target, parse_zoned};
+pub use engine::unfinished::FoundUnfinished;
 pub use engine::{Engine, draw_transfer_id};
 pub use local::default_folder::default_folder;
 pub use local::paths::Paths;

@@ -26,7 +26,7 @@ use crate::store::Store;
 
 pub(crate) use changes::StoreChanges;
 pub(crate) use drops::DropPlace;
-pub(crate) use looks::Looks;
+pub(crate) use looks::{Look, Looks};
 pub(crate) use shares::{Grant, OpenedShare, is_writable};
 
 /// One device's, for all its jobs.

@@ -9,13 +9,14 @@ use std::path::Path;
 use anyhow::Result;
 use ringway_engine::limits::DEFAULT_PORT;
 use ringway_engine::remedy;
-use ringway_engine::{Engine, Paths, ReceiveOptions, Receiver};
+use ringway_engine::{Engine, FoundUnfinished, Paths, ReceiveOptions, Receiver};
 use ringway_model::{
     Aim, Capabilities, Fault, IoMode, IoPath, RateLimit, Remedy, SyncIoReason, ThisDevice, TlsMode, TlsPath,
-    Unfinished, UserTlsReason,
+    UserTlsReason,
 };
 
 use crate::args::{ListenAddress, ReportArgs};
+use crate::commands::inbox::not_answering;
 use crate::exit::Exit;
 use crate::json::{CheckState as State, Event};
 use crate::output::Output;
@@ -66,10 +67,12 @@ pub(crate) async fn run(args: ReportArgs) -> Result<Exit> {
     };
     findings.extend(reachability);
     findings.extend(firewalls(Path::new("/"), is_ours.then_some(port)));
-    findings.extend(engine.map(|engine| match engine.unfinished() {
-        Ok(left) => unfinished(&left),
-        Err(error) => problem("unfinished", &error),
-    }));
+    if let Some(engine) = engine {
+        match engine.unfinished() {
+            Ok(found) => findings.extend(unfinished(&found)),
+            Err(error) => findings.push(problem("unfinished", &error)),
+        }
+    }
     for finding in &findings {
         tell(finding, &out);
     }
@@ -240,18 +243,25 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     }
 }
 
-/// What transfers that did not end keep, as one finding.
-fn unfinished(left: &[Unfinished]) -> Finding {
+/// What transfers that did not end keep, and each folder of which that is not known.
+fn unfinished(found: &FoundUnfinished) -> Vec<Finding> {
     const CHECK: &str = "unfinished";
-    let idle: Vec<_> = left.iter().filter(|left| !left.in_use).collect();
+    let unanswered = found.unanswered.iter().map(|folder| Finding::new(CHECK, State::Note, not_answering(folder)));
+    let mut findings: Vec<_> = unanswered.collect();
+    let idle: Vec<_> = found.left.iter().filter(|left| !left.in_use).collect();
     if idle.is_empty() {
-        return Finding::new(CHECK, State::Good, "No unfinished transfer keeps anything on the disk.");
+        if findings.is_empty() {
+            findings.push(Finding::new(CHECK, State::Good, "No unfinished transfer keeps anything on the disk."));
+        }
+        return findings;
     }
     let keep = if idle.len() == 1 { "keeps" } else { "keep" };
     let takes = bytes(idle.iter().map(|left| left.disk_bytes).sum());
     let message = format!("{} {keep} {takes}, to go on from there.", counted(idle.len() as u64, "unfinished transfer"));
-    Finding::new(CHECK, State::Note, message)
-        .advise("`ringway inbox unfinished` lists them, `ringway inbox discard --all` removes them.")
+    let finding = Finding::new(CHECK, State::Note, message)
+        .advise("`ringway inbox unfinished` lists them, `ringway inbox discard --all` removes them.");
+    findings.push(finding);
+    findings
 }
 
 /// Tries to listen as `recv` would, which also tells the addresses; and whether the port is this
@@ -358,7 +368,7 @@ fn firewalls(root: &Path, port: Option<u16>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_model::Unconfined;
+    use ringway_model::{Unconfined, Unfinished};
     use std::fs;
 
     fn can() -> Capabilities {
@@ -434,8 +444,9 @@ mod tests {
             last_at_work: std::time::SystemTime::UNIX_EPOCH,
             in_use,
         };
-        assert_eq!(unfinished(&[left(true)]).state, State::Good, "what runs is no leftover");
-        let finding = unfinished(&[left(false), left(true), left(false)]);
+        let findings = |left| unfinished(&FoundUnfinished { left, unanswered: Vec::new() });
+        assert_eq!(findings(vec![left(true)])[0].state, State::Good, "what runs is no leftover");
+        let finding = findings(vec![left(false), left(true), left(false)]).remove(0);
         assert_eq!(finding.message, "2 unfinished transfers keep 4.0 MB, to go on from there.");
         assert!(finding.next.unwrap().contains("ringway inbox discard"));
     }

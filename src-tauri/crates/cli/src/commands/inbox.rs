@@ -17,6 +17,7 @@ use crate::output::Output;
 use crate::text::{ago, and_more, bytes, count, counted, for_terminal, rate, table, took};
 use crate::words::advised;
 use crate::words::{self, pace};
+pub(in crate::commands) use unfinished::not_answering;
 
 /// Patterns that are shown of a transfer: as many as people type.
 const PATTERNS_SHOWN_MAX: usize = 10;

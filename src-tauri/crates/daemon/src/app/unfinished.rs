@@ -18,7 +18,7 @@ impl UnfinishedTransfers {
     /// What is kept, the latest first, but for what a transfer is at work in, or waits to go on
     /// with.
     pub(crate) fn list(&self) -> Result<Vec<Unfinished>, Fault> {
-        let found = self.engine.unfinished()?;
+        let found = self.engine.unfinished()?.left;
         let under_way = self.transfers.running_of(|transfer| transfer.direction() == Direction::Receiving);
         let under_way: Vec<_> = under_way.iter().map(|transfer| (transfer.peer(), transfer.title())).collect();
         let waits = |left: &Unfinished| {
@@ -38,7 +38,7 @@ impl UnfinishedTransfers {
     /// [`Fault::Gone`] where it is not there any more, or a transfer goes on with it by now.
     pub(crate) fn discard(&self, id: &str, folder: &str) -> Result<(), Fault> {
         let engine = &self.engine;
-        let found = engine.unfinished()?;
+        let found = engine.unfinished()?.left;
         let asked = |left: &&Unfinished| left.id == id && shown(&left.folder) == folder;
         let left = found.iter().find(asked).ok_or(Fault::Gone)?;
         if engine.discard_unfinished(left)? { Ok(()) } else { Err(Fault::Gone) }

@@ -22,7 +22,7 @@ pub(crate) struct Looks {
 
 /// A look under way.
 #[derive(Debug)]
-pub(super) struct Look<T> {
+pub(crate) struct Look<T> {
     found: Receiver<T>,
     until: Instant,
 }
@@ -32,7 +32,7 @@ impl Looks {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] if an earlier look gets no answer. There may be no thread.
-    pub(super) fn begin<T: Send + 'static>(
+    pub(crate) fn begin<T: Send + 'static>(
         self: &Arc<Self>,
         at: &Path,
         look: impl FnOnce() -> T + Send + 'static,
@@ -88,7 +88,7 @@ impl<T> Look<T> {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`].
-    pub(super) fn wait(self) -> io::Result<T> {
+    pub(crate) fn wait(self) -> io::Result<T> {
         let left = self.until.saturating_duration_since(Instant::now());
         self.found.recv_timeout(left).map_err(|_| io::ErrorKind::TimedOut.into())
     }

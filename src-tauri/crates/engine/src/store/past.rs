@@ -121,7 +121,8 @@ impl Store {
         })
     }
 
-    /// Folders that were received into of late, each once, the latest first.
+    /// Folders that were received into of late, each once, the latest first. Nobody has looked
+    /// whether they are there.
     pub(crate) fn received_into(&self) -> Result<Vec<PathBuf>, Fault> {
         let all: Vec<(Vec<u8>, bool)> = self.with(|connection| {
             connection
@@ -133,7 +134,7 @@ impl Store {
         })?;
         let mut folders: Vec<PathBuf> = Vec::new();
         let mut add = |folder: &Path| {
-            if !folders.iter().any(|known| known == folder) && folder.is_dir() {
+            if !folders.iter().any(|known| known == folder) {
                 folders.push(folder.to_owned());
             }
         };

@@ -1,11 +1,11 @@
 //! `ringway inbox unfinished` and `ringway inbox discard`: what transfers that did not end keep
 //! hidden in the folders they were received into.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::Unfinished;
+use ringway_model::{PathText, Unfinished};
 
 use crate::args::DiscardArgs;
 use crate::exit::{Exit, Refusal};
@@ -15,7 +15,7 @@ use crate::text::{ago, and_more, bytes, count, counted, for_terminal, table};
 
 /// Lists what is there.
 pub(crate) fn list(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result<()> {
-    let found = find(engine, folders)?;
+    let found = find(engine, out, folders)?;
     for left in &found {
         out.event(&Event::Unfinished(left));
     }
@@ -44,7 +44,7 @@ pub(crate) fn list(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result
 
 /// Removes it.
 pub(crate) fn discard(engine: &Engine, out: &Output, args: &DiscardArgs) -> Result<Exit> {
-    let found = find(engine, &args.folders)?;
+    let found = find(engine, out, &args.folders)?;
     if let Some(id) = args.ids.iter().find(|id| !found.iter().any(|left| left.id == **id)) {
         let advice = "`ringway inbox unfinished` lists them; --in FOLDER looks into another folder.";
         return Err(Refusal::failed(format!("No unfinished transfer has the id {}.", for_terminal(id)))
@@ -70,15 +70,25 @@ pub(crate) fn discard(engine: &Engine, out: &Output, args: &DiscardArgs) -> Resu
     Ok(if busy > 0 && !args.all { Exit::Failed } else { Exit::All })
 }
 
-fn find(engine: &Engine, folders: &[PathBuf]) -> Result<Vec<Unfinished>> {
+fn find(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result<Vec<Unfinished>> {
     if folders.is_empty() {
-        return Ok(engine.unfinished()?);
+        let found = engine.unfinished()?;
+        found.unanswered.iter().for_each(|folder| out.warn(not_answering(folder)));
+        return Ok(found.left);
     }
     let mut found = Vec::new();
     for folder in folders {
         found.extend(engine.unfinished_in(folder)?);
     }
     Ok(found)
+}
+
+/// What is said of a folder in which nothing can be looked for.
+pub(in crate::commands) fn not_answering(folder: &Path) -> String {
+    format!(
+        "The filesystem of {} does not answer: what is kept there is not known.",
+        for_terminal(&PathText::from(folder))
+    )
 }
 
 /// What is sent, as far as that is known.
