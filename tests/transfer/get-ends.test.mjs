@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { TESTTOOLS } from "../setup/build.mjs";
 import { Device, Running } from "../setup/devices.mjs";
-import { EXIT, asked, eventually, harmfulNetwork, receiver, same } from "./harness.mjs";
+import { EXIT, asked, eventually, harmfulNetwork, receiver, same, soon } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
 import { SLOW, finished, getter, got, moving, service, sharing } from "./sharing.mjs";
 
@@ -105,6 +105,41 @@ test("a get of what is paused there waits for that, and begins when it is resume
   assert.equal(await second.exit(), EXIT.all, second.said());
   same(join(shared, "tree"), join(inbox, "tree"));
 });
+
+test("a get that waits for the end of a pause there ends with the transfer that is cancelled there", async (t) => {
+  const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
+  const words = [`${serving.target}:runs/tree`, inbox];
+  const first = getter(t, near, words, { args: ["--retry", "60s", ...SLOW] });
+  await moving(first);
+  const { id } = await transferOf(far);
+  await asked(far, ["pause", id]);
+  await eventually("the pause", () => first.events.some(({ stage }) => stage === "paused"));
+  first.kill("SIGKILL");
+  await first.exit();
+  const waits = getter(t, near, words, { args: ["--retry", "60s"] });
+  await eventually("the pause", () => waits.events.some(({ stage }) => stage === "paused"));
+  await asked(far, ["cancel", id]);
+  assert.equal(await waits.exit(), EXIT.failed, waits.said());
+  const { error } = last(waits);
+  assert.deepEqual([error.code, error.by, error.kept], ["cancelled", "there", true], waits.said());
+  assert.ok(!existsSync(join(inbox, "tree")));
+  // The same command is another request.
+  await got(t, near, words);
+});
+
+for (const [signal, what] of [["SIGTERM", "is terminated"], ["SIGHUP", "loses its terminal"]]) {
+  test(`a get that ${what} while folders get their names gives all of them`, async (t) => {
+    const { near, inbox, shared, serving } = await sharing(t);
+    for (let number = 0; number < 2_000; number += 1) mkdirSync(join(shared, `${number}`));
+    const getting = getter(t, near, [`${serving.target}:runs/`, inbox]);
+    const named = () => readdirSync(inbox).filter((name) => !name.startsWith(".ringway-"));
+    await soon("a name", () => named().length > 0);
+    getting.kill(signal);
+    assert.equal(await getting.exit(), EXIT.all, getting.said());
+    assert.equal(named().length, 2_000);
+    assert.equal((await latest(near)).outcome, "complete");
+  });
+}
 
 test("a pause ends with a requester that has gone for longer than it said", async (t) => {
   const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });

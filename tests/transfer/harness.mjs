@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { TESTTOOLS } from "../setup/build.mjs";
 import { Device, Running, differences, freePort } from "../setup/devices.mjs";
 import { inMemory } from "../setup/memory.mjs";
@@ -179,6 +180,15 @@ export function listing(path) {
 export async function eventually(what, wanted) {
   for (const until = Date.now() + 60_000; Date.now() < until; await new Promise((resolve) => setTimeout(resolve, 50))) {
     const found = await wanted();
+    if (found) return found;
+  }
+  throw new Error(`${what} did not come`);
+}
+
+/** The same for what does not last: it looks without a pause. */
+export async function soon(what, wanted) {
+  for (const until = Date.now() + 60_000; Date.now() < until; await setImmediate()) {
+    const found = wanted();
     if (found) return found;
   }
   throw new Error(`${what} did not come`);

@@ -1,25 +1,28 @@
-// A receiver that is killed while folders get their names: the same send completes them.
+// A receiver that is killed while folders get their names: the same send completes them. One that
+// is terminated gives all of them first.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setImmediate } from "node:timers/promises";
-import { ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
+import { asked, ends, receiver, sameInside, sender, soon, strangers } from "./harness.mjs";
 
 /** Enough folders that a receiver is killed between the names of two of them. */
 const FOLDERS = 40;
-const NAMED_WITHIN_MS = 60_000;
 /** With this option, an entry that is not the sender's own gets a number. */
 const UPDATE = ["--on-conflict", "update"];
 
-const folderNames = [...Array(FOLDERS).keys()].map((number) => `folder ${number}`).sort();
+const folderNames = namesOf(FOLDERS);
 
 /** The entries that everybody sees. */
 const named = (inbox) => readdirSync(inbox).filter((name) => !name.startsWith(".ringway-")).sort();
 
-function makeFolders(source) {
+function namesOf(count) {
+  return [...Array(count).keys()].map((number) => `folder ${number}`).sort();
+}
+
+function makeFolders(source, count = FOLDERS) {
   const tree = join(source, "tree");
-  for (const name of folderNames) {
+  for (const name of namesOf(count)) {
     mkdirSync(join(tree, name), { recursive: true });
     writeFileSync(join(tree, name, "file"), name);
   }
@@ -30,11 +33,7 @@ function makeFolders(source) {
 async function killedAfter(t, { inbox, near, far }, tree, count) {
   const receiving = await receiver(t, far, inbox, { args: UPDATE });
   const sending = sender(t, near, `${tree}/.`, receiving.target, { args: ["--retry", "no"] });
-  const until = Date.now() + NAMED_WITHIN_MS;
-  while (named(inbox).length < count) {
-    assert.ok(Date.now() < until, `only ${named(inbox).length} folders have their names`);
-    await setImmediate();
-  }
+  await soon(`${count} names`, () => named(inbox).length >= count);
   receiving.kill("SIGKILL");
   await Promise.all([receiving.exit(), sending.exit()]);
   return named(inbox).length;
@@ -56,6 +55,21 @@ for (const count of [1, FOLDERS / 2, FOLDERS]) {
     const left = await killedAfter(t, both, tree, count);
     t.diagnostic(`${left} folders had their names`);
     await finished(t, both, tree);
+  });
+}
+
+for (const which of ["receiver", "sender"]) {
+  test(`a ${which} that is terminated while folders get their names ends with the transfer, which completes`, async (t) => {
+    const both = strangers(t);
+    const tree = makeFolders(both.source, 2_000);
+    const receiving = await receiver(t, both.far, both.inbox);
+    const sending = sender(t, both.near, `${tree}/.`, receiving.target);
+    await soon("a name", () => named(both.inbox).length > 0);
+    (which === "sender" ? sending : receiving).kill("SIGTERM");
+    await ends(sending, receiving);
+    assert.equal(named(both.inbox).length, 2_000);
+    const [past] = await asked(both.near, ["inbox", "--sent", "-n1"]);
+    assert.equal(past.outcome, "complete", JSON.stringify(past));
   });
 }
 

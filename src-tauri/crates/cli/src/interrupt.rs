@@ -6,7 +6,8 @@
 //!
 //! None of them removes what arrived. With Ctrl-C a person cancels, and the other end hears of it.
 //! SIGTERM (a logout, a shutdown, timeout(1), systemd) and SIGHUP (a terminal that was closed) only
-//! end the connection. Where SIGHUP is ignored, as nohup(1) does, it stays ignored.
+//! end the connection, unless the transfer is about to end itself. Where SIGHUP is ignored, as
+//! nohup(1) does, it stays ignored.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};

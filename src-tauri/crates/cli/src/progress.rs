@@ -51,7 +51,7 @@ const TITLE_MAX: usize = 40;
 /// Said once Ctrl-C has ended a transfer that is to be put in order.
 const STOPPING: &str = "Stopping cleanly; Ctrl-C again quits at once.";
 
-/// What SIGTERM and SIGHUP do to a transfer that is followed.
+/// What SIGTERM and SIGHUP do to a transfer that is followed, unless it is about to end itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Terminated {
     /// They leave it as it is, and end the process.
@@ -112,6 +112,9 @@ async fn follow_as(
                 is_stopping = true;
                 match terminated {
                     Terminated::Leaves if interrupts.is_terminated() => {
+                        if transfer.ends_soon().await {
+                            continue;
+                        }
                         // First, because nobody may read what is said.
                         transfer.note_left();
                         view.end();

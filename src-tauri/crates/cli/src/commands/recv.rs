@@ -209,8 +209,7 @@ impl Reception<'_> {
         let idle = self.running.is_empty();
         self.receiver.turn_away();
         if self.interrupts.is_terminated() && !idle {
-            self.leave().await;
-            return self.interrupts.exit();
+            return self.leave().await;
         }
         self.questions.decline_all();
         self.stops.pass_on();
@@ -226,10 +225,21 @@ impl Reception<'_> {
         }
     }
 
-    /// SIGTERM: ends with what is running left as it is, after a last word to everybody else.
-    async fn leave(&mut self) {
+    /// SIGTERM: ends with what is running left as it is, after a last word to everybody else. What
+    /// is about to end by itself does so first.
+    async fn leave(&mut self) -> Exit {
         self.questions.decline_all();
         let _ = tokio::time::timeout(DECLINING_TIME_MAX, self.receiver.no_offers()).await;
+        let accepted = self.accepted.lock().clone();
+        let is_any = !accepted.is_empty();
+        let near: JoinSet<_> = accepted.into_iter().map(|transfer| async move { transfer.ends_soon().await }).collect();
+        let all_ended = is_any && near.join_all().await.into_iter().all(|has_ended| has_ended);
+        if all_ended {
+            // Each says its last word.
+            while let Some(Ok(ended)) = self.running.join_next().await {
+                self.ended(ended);
+            }
+        }
         while let Some(Ok(ended)) = self.running.try_join_next() {
             self.ended(ended);
         }
@@ -239,6 +249,7 @@ impl Reception<'_> {
             self.accepted.lock().iter().filter(|transfer| !transfer.is_over()).for_each(Transfer::note_left);
             progress::leave(self.out, self.interrupts.exit(), self.running.len() as u64);
         }
+        self.last.filter(|_| all_ended).unwrap_or(self.interrupts.exit())
     }
 
     /// Leaves nobody without an answer: a declined sender is told before this process ends.

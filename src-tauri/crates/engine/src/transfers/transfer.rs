@@ -13,7 +13,7 @@ use ringway_wire::control::Receipt;
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::limits::{NOTED_EVERY, NOTED_FIRST_AFTER};
+use crate::limits::{ENDING_TIME_MAX, NOTED_EVERY, NOTED_FIRST_AFTER};
 use crate::store::history::{Ended, Record};
 use crate::transfers::figures::Figures;
 use crate::wire_convert::decode_proven;
@@ -353,6 +353,13 @@ impl Transfer {
             Ok(Some(report)) => Arc::clone(report),
             _ => unreachable!("the sender lives in self"),
         }
+    }
+
+    /// Waits for its end, if that is near: it gets its names, or all of it was handed over. False if
+    /// it is not near, or does not come within [`ENDING_TIME_MAX`]. For a program that ends.
+    pub async fn ends_soon(&self) -> bool {
+        let is_near = self.shared.course.borrow().decided != Decided::Here;
+        is_near && tokio::time::timeout(ENDING_TIME_MAX, self.wait()).await.is_ok()
     }
 
     /// Resolves when a person cancels, here or there, or forgets the other device, with the fault
