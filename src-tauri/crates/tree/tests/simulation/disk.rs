@@ -285,6 +285,19 @@ impl State {
         }
     }
 
+    /// The folder at a path below the top, and all in it, each with its mode and time.
+    pub(crate) fn folders(&self, path: &[u8]) -> Vec<(Vec<u8>, u32, Timestamp)> {
+        let mut left = vec![(path.to_vec(), self.names(self.root)[path])];
+        let mut found = Vec::new();
+        while let Some((at, number)) = left.pop() {
+            let Node { what: What::Folder(names), fd, .. } = &self.nodes[&number] else { continue };
+            let Attributes { mode, mtime, .. } = attributes(&rustix::fs::fstat(fd).expect("it is open"));
+            left.extend(names.iter().map(|(name, number)| ([&at[..], b"/", name].concat(), *number)));
+            found.push((at, mode, mtime));
+        }
+        found
+    }
+
     /// Takes a folder in as it is found, with all that is in it.
     fn look(&mut self, folder: OwnedFd) {
         let number = ino(&folder);

@@ -20,7 +20,8 @@ use super::random::Random;
 use super::source::{SMALL_MAX, Source, SourceFile, TOP};
 
 /// When every folder was changed last.
-const FOLDER_MTIME: Timestamp = Timestamp { secs: 500, nanos: 0 };
+pub(crate) const FOLDER_MTIME: Timestamp = Timestamp { secs: 500, nanos: 0 };
+pub(crate) const FOLDER_MODE: u16 = 0o755;
 
 /// Frames under way on one lane.
 const WINDOW: usize = 3;
@@ -358,7 +359,7 @@ impl Sender {
         let mut head = HeadBuffer::default();
         match unit {
             Unit::Folders => {
-                let attributes = Attributes { mode: 0o755, mtime: FOLDER_MTIME, ..Attributes::default() };
+                let attributes = Attributes { mode: FOLDER_MODE, mtime: FOLDER_MTIME, ..Attributes::default() };
                 for folder in folders(source) {
                     head.folder_with_attributes(path(&folder), &attributes, Xattrs::default());
                 }

@@ -246,11 +246,15 @@ impl World {
         let fault = if loses_power { Fault::PowerLost } else { Fault::ReceiverKilled };
         self.story.push(format!("{fault:?} before operation {operation}"));
         self.pending = Some(fault);
+        let is_made = !self.site.disk.state().is_there(TOP);
         self.site.disk.state().dies_after(operation);
         self.attempt(Fault::None, usize::MAX);
         assert!(!self.told.struck.is_empty(), "it was not killed");
         assert_eq!(self.attempt(Fault::None, usize::MAX), Outcome::Whole);
         self.check_nothing_stays();
+        if is_made {
+            self.check_folders();
+        }
     }
 
     /// Plays to the end: a receipt, and everything there.

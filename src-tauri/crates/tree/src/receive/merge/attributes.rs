@@ -331,6 +331,9 @@ impl AttributePolicy {
             (mode, Dress::Made) => mode,
             (mode, Dress::Existing) => narrowed(before, mode),
         };
+        // Before the mode, by which the next attempt knows a folder that has not got all this yet.
+        let mtime = timestamp(attributes.mtime);
+        let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
         let owner_differs = self.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         let owned = if owner_differs {
             self.root.disk().set_owner(dir.as_fd(), attributes.uid, attributes.gid)
@@ -369,8 +372,6 @@ impl AttributePolicy {
         } else {
             Ok(())
         };
-        let mtime = timestamp(attributes.mtime);
-        let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
         owned.and(listed).and(moded).and(timed)
     }
 }

@@ -87,15 +87,15 @@ impl State {
         self.nodes.retain(|number, _| reached.contains(number));
     }
 
-    /// fsync(2) of a folder: the names in it, and with a journal all before.
+    /// fsync(2) of a folder: the names in it and what it is itself, and with a journal all before.
     pub(super) fn sync_folder(&mut self, folder: Ino) {
         for (number, node) in &self.nodes {
             let attributes = node.attributes;
             let names = || if let What::Folder(names) = &node.what { names.clone() } else { Names::new() };
             self.stable.entry(*number).or_insert_with(|| Stable { names: names(), attributes });
         }
-        let names = self.names(folder).clone();
-        self.stable.get_mut(&folder).expect("it is known").names = names;
+        let (names, attributes) = (self.names(folder).clone(), self.nodes[&folder].attributes);
+        self.stable.insert(folder, Stable { names, attributes });
         self.log.clear();
     }
 

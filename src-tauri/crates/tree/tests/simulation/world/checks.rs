@@ -7,6 +7,7 @@ use ringway_wire::resume::{HAS_MIN, NOTED_SIZE_MIN};
 use super::World;
 use super::attempt::Attempt;
 use crate::receiver::{Held, is_staging};
+use crate::sender::{FOLDER_MODE, FOLDER_MTIME};
 use crate::source::{SMALL_MAX, SourceFile, TOP};
 
 /// Whether a name in a folder that everybody sees is one of Ringway's own.
@@ -68,6 +69,13 @@ impl World {
     /// What is whole needs no staging folder any more.
     pub(super) fn check_nothing_stays(&self) {
         assert!(!self.site.has_staging(), "a staging folder is left");
+    }
+
+    /// Folders that nobody else has written to are as they were sent.
+    pub(super) fn check_folders(&self) {
+        for (path, mode, mtime) in self.site.disk.state().folders(TOP) {
+            assert_eq!((mode, mtime), (FOLDER_MODE.into(), FOLDER_MTIME), "{}", path.escape_ascii());
+        }
     }
 
     /// There is what the receipt says, also if the power goes now, and nothing else.
