@@ -7,6 +7,8 @@ import sys
 
 from gi.repository import Gio, GLib
 
+from named import own, say
+
 NAME = "org.freedesktop.Notifications"
 PATH = "/org/freedesktop/Notifications"
 FACE = Gio.DBusNodeInfo.new_for_xml(
@@ -29,10 +31,6 @@ capabilities = sys.argv[1:]
 loop = GLib.MainLoop()
 last = 0
 open_ones = set()
-
-
-def say(**line):
-    print(json.dumps(line), flush=True)
 
 
 def emit(name, *values):
@@ -75,23 +73,8 @@ def clicked(channel, condition):
     return True
 
 
-has_name = False
-
-
-def owned(*_):
-    global has_name
-    has_name = True
-    say(event="ready")
-
-
-def lost(bus, _name):
-    # A server that the bus has started for an earlier program may have the name still, and ends.
-    if has_name or bus is None or bus.is_closed():
-        sys.exit("the name was taken away, or the bus has gone")
-
-
 bus = Gio.bus_get_sync(Gio.BusType.SESSION)
 bus.register_object(PATH, FACE, called, None, None)
-Gio.bus_own_name_on_connection(bus, NAME, Gio.BusNameOwnerFlags.NONE, owned, lost)
+own(bus, NAME)
 GLib.io_add_watch(sys.stdin, GLib.PRIORITY_DEFAULT, GLib.IO_IN | GLib.IO_HUP, clicked)
 loop.run()

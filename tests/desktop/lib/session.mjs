@@ -62,7 +62,8 @@ export async function eventually(what, look) {
  * with the test.
  */
 async function python(t, name, ...args) {
-  const running = new Running(name, PYTHON, [join(HERE, `${name}.py`), ...args], { input: null });
+  // -B: no compiled module beside named.py.
+  const running = new Running(name, PYTHON, ["-B", join(HERE, `${name}.py`), ...args], { input: null });
   t.after(() => running.kill());
   await running.event("ready");
   return running;

@@ -1,10 +1,11 @@
 """A panel's side of the tray: org.kde.StatusNotifierWatcher on the session bus. Says each item that registers, one line of
 JSON each, and ends with its standard input."""
 
-import json
 import sys
 
 from gi.repository import Gio, GLib
+
+from named import own, say
 
 NAME = "org.kde.StatusNotifierWatcher"
 PATH = "/StatusNotifierWatcher"
@@ -22,10 +23,6 @@ loop = GLib.MainLoop()
 items = []
 
 
-def say(**line):
-    print(json.dumps(line), flush=True)
-
-
 def called(_bus, sender, _path, _face, method, arguments, invocation):
     if method == "RegisterStatusNotifierItem":
         (service,) = arguments.unpack()
@@ -40,23 +37,8 @@ def asked(_bus, _sender, _path, _face, name):
     return GLib.Variant("b", True) if name.startswith("Is") else GLib.Variant("i", 0)
 
 
-has_name = False
-
-
-def owned(*_):
-    global has_name
-    has_name = True
-    say(event="ready")
-
-
-def lost(bus, _name):
-    # A server that the bus has started for an earlier program may have the name still, and ends.
-    if has_name or bus is None or bus.is_closed():
-        sys.exit("the name was taken away, or the bus has gone")
-
-
 bus = Gio.bus_get_sync(Gio.BusType.SESSION)
 bus.register_object(PATH, FACE, called, asked, None)
-Gio.bus_own_name_on_connection(bus, NAME, Gio.BusNameOwnerFlags.NONE, owned, lost)
+own(bus, NAME)
 GLib.io_add_watch(sys.stdin, GLib.PRIORITY_DEFAULT, GLib.IO_HUP, lambda *_: loop.quit())
 loop.run()
