@@ -47,9 +47,26 @@ begin() {
 finish() {
   at=$1
   shift
-  as near ringway send newer/merged newer/fresh "127.0.0.1:$port" --json --retry no "$@" \
+  as near timeout 120 ringway send newer/merged newer/fresh "127.0.0.1:$port" --json --retry no "$@" \
     > "$at/send.json" 2> "$at/send.err"
   sent=$?
+}
+
+# ended: waits for the receiver, a minute at most after its sender has ended; leaves its status in
+# `received`.
+ended() {
+  for _ in $(seq 600); do
+    kill -0 "$receiver" 2> /dev/null || break
+    sleep 0.1
+  done
+  if kill -0 "$receiver" 2> /dev/null; then
+    echo "the receiver does not end"
+    for stack in /proc/"$receiver"/task/*/stack; do echo "$stack" && cat "$stack"; done
+    dmesg | tail -n 20
+    kill -9 "$receiver"
+  fi
+  wait "$receiver"
+  received=$?
 }
 
 # record KIND MIB EXPIRY OPTIONS: a transfer onto KIND/base, with its writes logged in KIND/log.
@@ -75,8 +92,7 @@ record() {
   dmsetup message live 0 mark begun
   finish "$kind" --limit 12MB
   dmsetup message live 0 mark receipt
-  wait "$receiver"
-  received=$?
+  ended
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
   verdict "$kind: the transfer that is cut succeeds by itself" $?
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ] || tell_about "$kind"
@@ -117,8 +133,7 @@ round() {
   cp -r far "$1/again"
   begin "$1" "$1/again" "$1/inbox"
   finish "$1"
-  wait "$receiver"
-  received=$?
+  ended
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
   verdict "$name: the send is repeated" $?
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ] || tell_about "$1"
@@ -133,7 +148,7 @@ mkdir -p pairing/inbox
 begin pairing far pairing/inbox --code-file code
 as near ringway send code "127.0.0.1:$port" --json --code-file code > pairing/send.json 2> pairing/send.err
 verdict "the two are paired" $?
-wait "$receiver"
+ended
 
 while read -r kind mib expiry options seeds; do
   # The tree has no extended attributes. On f2fs, which has no birth time, the receiver sets one.
