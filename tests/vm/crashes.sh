@@ -32,11 +32,13 @@ begin() {
   port=$((port + 1))
   at=$1 far=$2 inbox=$3
   shift 3
+  # That of the round before says that it listens.
+  rm -f "$at/recv.json"
   as "$far" ringway recv "$inbox" --listen "127.0.0.1:$port" --yes --once --json --on-conflict replace \
     "$@" > "$at/recv.json" 2> "$at/recv.err" &
   receiver=$!
   while kill -0 "$receiver" 2> /dev/null; do
-    grep -q '"listening"' "$at/recv.json" && return 0
+    grep -qs '"listening"' "$at/recv.json" && return 0
     sleep 0.1
   done
   return 1

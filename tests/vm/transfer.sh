@@ -39,6 +39,7 @@ start_receiver() {
   at=$1
   shift
   mkdir -p "$at/inbox"
+  rm -f "$at/recv.json"
   as "$at/far" "$far_ringway" recv "$at/inbox" --listen "127.0.0.1:$port" --yes --once --json --code-file code "$@" \
     > "$at/recv.json" 2> "$at/recv.err" &
   receiver=$!

@@ -355,8 +355,8 @@ impl Transfer {
         }
     }
 
-    /// Waits for its end, if that is near: it gets its names, or all of it was handed over. False if
-    /// it is not near, or does not come within [`ENDING_TIME_MAX`]. For a program that ends.
+    /// Waits for its end, if that is near: it gets its names, or all of it was handed over. False
+    /// if it is not near, or takes longer than [`ENDING_TIME_MAX`]. For a program that ends.
     pub async fn ends_soon(&self) -> bool {
         let is_near = self.shared.course.borrow().decided != Decided::Here;
         is_near && tokio::time::timeout(ENDING_TIME_MAX, self.wait()).await.is_ok()

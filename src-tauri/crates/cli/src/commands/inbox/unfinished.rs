@@ -87,7 +87,7 @@ fn find(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result<Vec<Unfini
 pub(in crate::commands) fn not_answering(folder: &Path) -> String {
     format!(
         "The filesystem of {} does not answer: what is kept there is not known.",
-        for_terminal(&PathText::from(folder))
+        for_terminal(PathText::from(folder))
     )
 }
 
