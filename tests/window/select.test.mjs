@@ -1,5 +1,5 @@
 // A pattern that is left out in the window: it is counted, nothing that matches arrives, and the
-// folder brings it again.
+// folder brings it again. Opened options leave the view and the buttons where they are.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { CODE, EXIT, listing, receiver } from "../transfer/harness.mjs";
 import { Device } from "../setup/devices.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { dragOnto, placeWindow } from "./lib/drag.mjs";
-import { pickFolder } from "./lib/keyboard.mjs";
+import { clickAt, dragOnto, placeWindow } from "./lib/drag.mjs";
+import { pickFolder, press } from "./lib/keyboard.mjs";
 import { AXE, checked, fits } from "./lib/looks.mjs";
-import { KEYS, button, exactly, line, showing } from "./lib/webdriver.mjs";
+import { KEYS, button, eventually, exactly, field, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -73,4 +73,71 @@ driven("what matches a pattern is left out of what is sent and copied, counted a
   await page.click("//main//form//button[contains(., 'Copy')]");
   await page.wait(line("project", "Copied"));
   assert.deepEqual(listing(join(sets, "project")), ["src", "src/keep.o", "src/main.c"]);
+});
+
+driven("opening the options moves neither the view nor the buttons, and Tab reaches the last option in sight", async (t) => {
+  const base = folder();
+  const [near, far] = [await windowDevice(base, "near"), new Device(base, "far")];
+  const inbox = join(base, "inbox");
+  mkdirSync(inbox);
+  const receiving = await receiver(t, far, inbox, { once: false });
+  const paired = await near.run(["pair", receiving.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  const sets = Array.from({ length: 20 }, (_, index) => join(base, `measurements ${index}`));
+  for (const path of sets) mkdirSync(path);
+  const page = await openWindow(t, near, {}, ["--show", "send", ...sets]);
+  await page.click("//main//*[@data-card][contains(., 'far')]");
+  /** Where Options and Send are, and how far the view is scrolled. */
+  const stands = () =>
+    page.script(() => {
+      const places = ["Options", "Send"].map((name) => {
+        const { left, bottom } = [...document.querySelectorAll("[data-bar] button")].find(({ innerText }) => innerText.trim() === name).getBoundingClientRect();
+        return [left, bottom].map(Math.round).join(" ");
+      });
+      return [...places, document.getElementById("main").scrollTop].join(", ");
+    });
+  /** Clicks where it is, without scrolling to it. */
+  const clickOptions = async ({ x, y }) => {
+    const [right, down] = await page.script(() => {
+      const { left, top, width, height } = document.querySelector("[data-bar] button[aria-expanded]").getBoundingClientRect();
+      return [left + width / 2, top + height / 2].map(Math.round);
+    });
+    clickAt({ x: x + right, y: y + down });
+  };
+  /** What has the keyboard, and whether its corners are covered or cut. */
+  const focused = () =>
+    page.script(() => {
+      const at = document.activeElement;
+      const { left, right, top, bottom } = at.getBoundingClientRect();
+      const seen = [[left + 8, top + 4], [right - 8, bottom - 4]].every(([x, y]) => {
+        const found = document.elementFromPoint(x, y);
+        return found && (at.contains(found) || found.closest("label")?.contains(at));
+      });
+      return { name: at.name || at.innerText.trim(), seen };
+    });
+  for (const [width, height] of [[360, 640], [800, 700], [1440, 900]]) {
+    const placed = await placeWindow(page, width, height);
+    await page.script(() => (document.getElementById("main").scrollTop = 0));
+    const before = await stands();
+    await clickOptions(placed);
+    await page.wait(field("send-limit"));
+    await keepPicture(page, `send-options-${width}`);
+    assert.equal(await stands(), before, `opened at ${width}`);
+    let at = await focused();
+    for (let presses = 0; at.name !== "leave-out" && presses < 8; presses += 1) {
+      const { name } = at;
+      press("Tab");
+      at = await eventually("the next stop", async () => {
+        const now = await focused();
+        return now.name !== name && now;
+      });
+      assert.ok(at.seen, `${at.name} is in sight at ${width}`);
+    }
+    assert.equal(at.name, "leave-out");
+    await keepPicture(page, `send-options-last-${width}`);
+    assert.equal(await stands(), before, `with the keyboard at the last one, at ${width}`);
+    await clickOptions(placed);
+    await eventually("the options to close", async () => !(await page.find(field("send-limit"))));
+    assert.equal(await stands(), before, `closed again at ${width}`);
+  }
 });
