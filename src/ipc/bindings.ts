@@ -427,7 +427,10 @@ export type Counts = {
 	folders: number,
 	/**  Symbolic and hard links. */
 	links: number,
-	/**  Bytes of file contents. */
+	/**
+	 *  Bytes of file contents. If the transfer failed, those that were there, as its progress said
+	 *  last.
+	 */
 	bytes: number,
 	/**
 	 *  Bytes of these that this process sent (as far as the receiver confirmed them), received or

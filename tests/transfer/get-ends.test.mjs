@@ -141,6 +141,23 @@ for (const [signal, what] of [["SIGTERM", "is terminated"], ["SIGHUP", "loses it
   });
 }
 
+test("a get that goes on and is stopped then tells as much as its progress did", async (t) => {
+  const { near, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
+  const words = [`${serving.target}:runs/tree`, inbox];
+  const done = ({ events }) => events.findLast(({ event }) => event === "progress")?.bytes_done ?? 0;
+  const first = getter(t, near, words, { args: SLOW });
+  await eventually("a part", () => done(first) > 4 * MIB);
+  first.kill("SIGKILL");
+  await first.exit();
+  const second = getter(t, near, words, { args: SLOW });
+  await eventually("more", () => done(second) > done(first) + MIB);
+  second.kill("SIGINT");
+  assert.equal(await second.exit(), EXIT.failed, second.said());
+  const { bytes, moved } = finished(second);
+  assert.ok(bytes >= done(second) && moved < bytes, `${bytes} of which ${moved} moved, after ${done(second)}`);
+  assert.equal((await latest(near)).bytes, bytes);
+});
+
 test("a pause ends with a requester that has gone for longer than it said", async (t) => {
   const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
   const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "2s", ...SLOW] });

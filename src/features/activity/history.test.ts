@@ -99,14 +99,14 @@ test("whoever scrolls on asks for the next page once, and again where that faile
   expect(called("past")).toHaveLength(before + 1);
 });
 
-test("a line says how much moved of how much, that nothing was new, and that it was verified", async () => {
+test("a line says how much is there of how much, that nothing was new, and that it was verified", async () => {
   const { report: cancelled } = failed({ code: "cancelled", by: "here" }) as { report: Report };
   const at = (id: string, ended_at: number, change: Partial<Report>) => moving({ id, title: id, report: { ...cancelled, ended_at, ...change } as Report, progress: progress({ stage: "ended" }) });
   const proven = { files: 3, bytes: 9, seconds: 1 };
   const transfers = [
-    at("stopped", 1, { moved: 3_100_000_000, bytes_planned: 12_000_000_000 }),
-    at("soon", 2, { moved: 0, bytes_planned: 12_000_000_000 }),
-    at("little", 3, { moved: 310_000_000, bytes_planned: 12_000_000_000 }),
+    at("stopped", 1, { bytes: 3_100_000_000, moved: 1_000_000_000, bytes_planned: 12_000_000_000 }),
+    at("soon", 2, { bytes: 0, bytes_planned: 12_000_000_000 }),
+    at("little", 3, { bytes: 310_000_000, bytes_planned: 12_000_000_000 }),
     at("unknown", 4, {}),
     at("same", 5, { outcome: "complete", files: 3, bytes: 9, moved: 0 }),
     at("proven", 6, { outcome: "complete", files: 3, bytes: 9, moved: 9, proven }),

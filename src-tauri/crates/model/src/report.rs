@@ -24,7 +24,8 @@ pub struct Counts {
     pub folders: u64,
     /// Symbolic and hard links.
     pub links: u64,
-    /// Bytes of file contents.
+    /// Bytes of file contents. If the transfer failed, those that were there, as its progress said
+    /// last.
     pub bytes: u64,
     /// Bytes of these that this process sent (as far as the receiver confirmed them), received or
     /// copied, over all connections. The others were there already, except [`Self::skipped_bytes`],

@@ -122,7 +122,7 @@ fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
             way(past.direction).to_owned(),
             device(past),
             title(past),
-            count(past.report.counts.files),
+            files(past),
             size(past),
             ending(past),
         ]
@@ -154,13 +154,20 @@ fn title(past: &Past) -> String {
 }
 
 /// In a word or two; the sentences are for one that is shown.
-/// How much is there. Of what did not come to its end, how much moved, and of how much.
+/// How many are there, by the receipt. Without one nobody has counted them.
+fn files(past: &Past) -> String {
+    match &past.report.outcome {
+        Outcome::Failed(_) => String::new(),
+        Outcome::Complete | Outcome::Partial => count(past.report.counts.files),
+    }
+}
+
+/// How much is there. Of what did not come to its end, of how much.
 fn size(past: &Past) -> String {
     let Report { counts, bytes_planned, outcome, .. } = &past.report;
     match outcome {
-        Outcome::Failed(_) if *bytes_planned > 0 => format!("{} of {}", bytes(counts.moved), bytes(*bytes_planned)),
-        Outcome::Failed(_) => bytes(counts.moved),
-        Outcome::Complete | Outcome::Partial => bytes(counts.bytes),
+        Outcome::Failed(_) if *bytes_planned > 0 => format!("{} of {}", bytes(counts.bytes), bytes(*bytes_planned)),
+        Outcome::Failed(_) | Outcome::Complete | Outcome::Partial => bytes(counts.bytes),
     }
 }
 
@@ -218,7 +225,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         line("Skipped", format!("{} of them left as found there", count(report.counts.skipped)));
     }
     match report.outcome {
-        Outcome::Failed(_) if report.counts.moved > 0 => line("Sent", size(past)),
+        Outcome::Failed(_) if report.counts.bytes > 0 => line("There", size(past)),
         Outcome::Complete | Outcome::Partial if report.counts.moved < report.counts.bytes => {
             line("Sent", bytes(report.counts.moved));
         }

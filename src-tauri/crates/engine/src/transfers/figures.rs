@@ -361,6 +361,11 @@ impl Figures {
         self.moved_in_all
     }
 
+    /// What is known without a receipt: no more than the last progress has said.
+    pub(crate) fn counts_so_far(&self) -> Counts {
+        Counts { bytes: self.bytes_done, moved: self.moved_in_all, ..Counts::default() }
+    }
+
     /// A session has ended in which so many bytes of contents were handed to the network.
     pub(crate) fn hand_over(&mut self, bytes: u64) {
         self.handed_over = self.handed_over.saturating_add(bytes);

@@ -423,11 +423,8 @@ impl Transfer {
         match ended {
             Ok(arrived) => self.end_with(None, arrived),
             Err(error) => {
-                let moved = self.figures().moved_in_all();
-                self.end_with(
-                    Some(error),
-                    Arrived { counts: Counts { moved, ..Counts::default() }, ..Arrived::default() },
-                );
+                let counts = self.figures().counts_so_far();
+                self.end_with(Some(error), Arrived { counts, ..Arrived::default() });
             }
         }
     }
@@ -495,7 +492,7 @@ impl Transfer {
 
     fn report_so_far(&self, why: Fault) -> (Report, Vec<SeriesPoint>) {
         let mut figures = self.figures();
-        let counts = Counts { moved: figures.moved_in_all(), ..Counts::default() };
+        let counts = figures.counts_so_far();
         self.report_of(&mut figures, Some(why), Arrived { counts, ..Arrived::default() })
     }
 
