@@ -153,12 +153,11 @@ fn title(past: &Past) -> String {
     and_more(for_terminal(&past.title), past.more_names)
 }
 
-/// In a word or two; the sentences are for one that is shown.
-/// How many are there, by the receipt. Without one nobody has counted them.
+/// How many are there. Of what failed without a receipt nobody has counted them.
 fn files(past: &Past) -> String {
-    match &past.report.outcome {
-        Outcome::Failed(_) => String::new(),
-        Outcome::Complete | Outcome::Partial => count(past.report.counts.files),
+    match (&past.report.outcome, past.report.counts.files) {
+        (Outcome::Failed(_), 0) => String::new(),
+        (_, files) => count(files),
     }
 }
 
@@ -171,6 +170,7 @@ fn size(past: &Past) -> String {
     }
 }
 
+/// In a word or two; the sentences are for one that is shown.
 fn ending(past: &Past) -> String {
     match &past.report.outcome {
         Outcome::Complete => "complete".to_owned(),
@@ -215,8 +215,8 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
     }
     let counts = [(report.counts.files, "file"), (report.counts.folders, "folder"), (report.counts.links, "link")];
     let counts: Vec<_> = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(n, noun)).collect();
-    if !counts.is_empty() {
-        line("There", format!("{}, {}", counts.join(", "), bytes(report.counts.bytes)));
+    if !counts.is_empty() || report.counts.bytes > 0 {
+        line("There", counts.into_iter().chain([size(past)]).collect::<Vec<_>>().join(", "));
     }
     if report.counts.unchanged > 0 {
         line("Before", format!("{} of them were there already", count(report.counts.unchanged)));
@@ -224,12 +224,8 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
     if report.counts.skipped > 0 {
         line("Skipped", format!("{} of them left as found there", count(report.counts.skipped)));
     }
-    match report.outcome {
-        Outcome::Failed(_) if report.counts.bytes > 0 => line("There", size(past)),
-        Outcome::Complete | Outcome::Partial if report.counts.moved < report.counts.bytes => {
-            line("Sent", bytes(report.counts.moved));
-        }
-        _ => {}
+    if !matches!(report.outcome, Outcome::Failed(_)) && report.counts.moved < report.counts.bytes {
+        line("Sent", bytes(report.counts.moved));
     }
     if report.counts.edited > 0 {
         line("Kept", format!("{} that differed at the receiver", counted(report.counts.edited, "file")));

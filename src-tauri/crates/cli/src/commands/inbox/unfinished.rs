@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::{PathText, Unfinished};
+use ringway_model::Unfinished;
 
 use crate::args::DiscardArgs;
 use crate::exit::{Exit, Refusal};
@@ -85,10 +85,7 @@ fn find(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result<Vec<Unfini
 
 /// What is said of a folder in which nothing can be looked for.
 pub(in crate::commands) fn not_answering(folder: &Path) -> String {
-    format!(
-        "The filesystem of {} does not answer: what is kept there is not known.",
-        for_terminal(PathText::from(folder))
-    )
+    format!("The filesystem of {} does not answer: what is kept there is not known.", for_terminal(folder))
 }
 
 /// What is sent, as far as that is known.
