@@ -20,9 +20,14 @@ pub(crate) fn suit(window: &WebviewWindow) {
     }
     // It is drawn either way.
     let _ = window.with_webview(|page| {
-        if let Some(settings) = page.inner().settings() {
-            settings.set_hardware_acceleration_policy(HardwareAccelerationPolicy::Never);
-        }
+        let view = page.inner();
+        let (Some(settings), Some(address)) = (view.settings(), view.uri()) else { return };
+        settings.set_hardware_acceleration_policy(HardwareAccelerationPolicy::Never);
+        // The page's process has begun with a card in mind, and would not pass the mouse wheel on
+        // to a page that is drawn without one (WebKitGTK 2.50). Tauri has no place to set this
+        // before the page begins.
+        view.terminate_web_process();
+        view.load_uri(&address);
     });
 }
 
