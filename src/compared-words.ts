@@ -77,6 +77,13 @@ export function effectWords(offer: Offer, existing: OnConflict): string {
   return parts.filter((part) => part !== false).join(" ");
 }
 
+/** Whether to keep both file by file does something else here than to keep both, or may do so. */
+export function isPerFileOwn(offer: Offer): boolean {
+  if (offer.updates.length > 0 || offer.renamed.length > 0) return true;
+  const [whole, perFile] = [effectWords(offer, "rename_top"), effectWords(offer, "rename")];
+  return whole === "" || whole !== perFile;
+}
+
 function overwrites(compared: Comparison | null): string {
   if (!compared || compared.state === "unknown" || compared.edited === 0) return "";
   const isWhole = compared.state === "done" && !compared.at_least;

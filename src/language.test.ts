@@ -49,9 +49,9 @@ describe("the language", () => {
 
   test("is that of what was told before, too", async () => {
     const shell = await startWindow();
-    shell.tell({ event: "devicePaired", device: labWs });
     await user.click(screen.getByRole("button", { name: "Inbox" }));
-    expect(screen.getByText("lab-ws is now paired with this device.")).toBeVisible();
+    shell.tell({ event: "devicePaired", device: labWs });
+    expect(await screen.findByText("lab-ws is now paired with this device.")).toBeVisible();
     language.choice = "de";
     expect(await screen.findByText("lab-ws ist jetzt mit diesem Gerät gekoppelt.")).toBeVisible();
   });

@@ -1,6 +1,6 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
-import { isResumable } from "./device-words";
+import { isStopped } from "./device-words";
 import { bytes, duration, left } from "./format";
 import { getFaultWords, triesAgain } from "./get-words";
 import type { CopyReport, Edit, Report, Failure, Interruption, Fault, Bottleneck, Proven, Progress, Direction, TransferState, TransferStatus } from "./ipc/bindings";
@@ -384,9 +384,9 @@ const STATES = {
 const MOVES = { sending: "state.sending", receiving: "state.receiving", copying: "state.copying" } as const satisfies Record<Direction, Key>;
 const ENDS = { sending: "state.sent", receiving: "state.received", copying: "state.copied" } as const satisfies Record<Direction, Key>;
 
-/** How it ended in one word or two; what was stopped here can be resumed. */
+/** How it ended in one word or two; of what was stopped here, that it is kept. */
 export function outcomeWords(report: Report, status: TransferStatus, direction: Direction, peer: string): string {
-  if (isResumable(report, status)) return t("state.stoppedKept");
+  if (direction !== "copying" && report.outcome === "failed" && isStopped(report.error)) return t("state.stoppedKept");
   return stateWords(status.state, direction, peer, report.failed);
 }
 

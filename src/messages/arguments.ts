@@ -88,6 +88,8 @@ export interface Arguments {
   "inbox.existing.numbers": { n: number };
   "inbox.existing.skips": { n: number };
   "inbox.spaceAfter": { free: string; left: string };
+  "inbox.resumes": { size: string };
+  "inbox.accepted": { folder: string; what: string };
   "inbox.expired": { n: number };
   "inbox.times": { n: number };
   "inbox.timesOrMore": { n: number };
@@ -132,6 +134,7 @@ export interface Arguments {
   "activity.progressSaid": { share: string; title: string };
   "activity.stopTitle": { title: string };
   "activity.stopText": { size: string };
+  "activity.stopTextThere": { peer: string; size: string };
   "activity.progress": { title: string };
   "activity.to": { peer: string };
   "activity.copiedTo": { peer: string };

@@ -79,6 +79,7 @@ export class AppState {
     this.waiting = new WaitingTransfers(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
     this.outbox.onWaits = ({ title, target }) => this.toasts.show(() => t("send.waits", { what: title.path, name: target }));
+    this.outbox.onPaired = (name) => this.#sayPaired(name);
     this.outbox.onAsksCode = () => (this.view = "send");
     this.note = new NoteDraft(ipc);
     this.note.onSent = (name) => this.toasts.show(() => t("note.sent", { name }));
@@ -299,6 +300,7 @@ export class AppState {
       case "devicePaired":
         this.devices.said(event.device.id, true);
         this.inbox.paired(event.device.name);
+        this.#sayPaired(event.device.name);
         return;
       case "requestsChanged": {
         const before = this.inbox.requests;
@@ -351,6 +353,11 @@ export class AppState {
         this.view = event.view ?? (event.chosen ? "send" : this.view);
         return;
     }
+  }
+
+  /** The Inbox has it in a notice. */
+  #sayPaired(name: string): void {
+    if (this.view !== "inbox") this.toasts.show(() => t("inbox.paired", { name }));
   }
 
   /** The card of a device nearby gives way to another one once it is paired: that one is picked. */

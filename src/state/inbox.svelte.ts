@@ -22,6 +22,8 @@ export class Inbox {
   requests = $state.raw<PairingRequest[]>([]);
   /** Devices whose requests are not shown. */
   blocked = $state.raw<PairingRequest[]>([]);
+  /** Whose block was taken back here last: its request is led to once it is shown again. */
+  unblocked: string | null = null;
   offers = $state.raw<Offer[]>([]);
   notices = $state.raw<Notice[]>([]);
   /** What went wrong with an answer to an offer, and whose it was. */
@@ -152,6 +154,7 @@ export class Inbox {
   }
 
   async unblockPairing(id: string): Promise<void> {
+    this.unblocked = id;
     await this.#ipc.call({ unblockPairing: { id } });
     await this.loadBlocked();
   }

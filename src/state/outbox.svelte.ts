@@ -63,6 +63,8 @@ export class Outbox {
   onWaits: (waiting: Waiting) => void = () => {};
   /** What is sent again needs a code, which is typed where things are sent. */
   onAsksCode: () => void = () => {};
+  /** A device has taken the code that was typed here. */
+  onPaired: (name: string) => void = () => {};
   attempt = $state.raw<Transfer | null>(null);
   fault = $state.raw<Fault | null>(null);
   /** What the device is called that has asked for a code: it stays while codes are tried. */
@@ -75,6 +77,8 @@ export class Outbox {
   #sentWith: SendOptions = PLAIN;
   /** What the last attempt offers, or was to offer: something else may have been chosen since. */
   #offered = $state.raw<Offered | null>(null);
+  /** A code goes with the last attempt: what takes it is paired from then on. */
+  #isMeeting = false;
   /** The choice that was sent again last. */
   #again: number | null = null;
   /**
@@ -361,6 +365,7 @@ export class Outbox {
     this.aim = aim;
     this.fault = null;
     this.#offered = offered;
+    this.#isMeeting = code !== null && code !== "";
     this.attempt = null;
     this.#asking = true;
     const { verify, limit } = this.options;
@@ -402,6 +407,7 @@ export class Outbox {
       void this.#transfers.dismiss(transfer);
     } else if (transfer.report || transfer.progress.stage !== "connecting") {
       this.attempt = null;
+      if (this.#isMeeting && transfer.progress.peer_id !== null) this.onPaired(transfer.peer);
       // Who it is that was typed, or met for the first time, is known now.
       const { peer_id: peer } = transfer.progress;
       if (peer !== null && this.aim && this.aim.target.to !== "device") rememberOptions(peer, this.#sentWith);

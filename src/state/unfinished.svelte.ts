@@ -1,6 +1,6 @@
 // What transfers that did not end keep on this machine's disk: looked for when it is shown, and
 // removed when a person says so.
-import type { Fault, Ipc, Unfinished as Kept } from "../ipc";
+import type { Fault, Ipc, Offer, Unfinished as Kept } from "../ipc";
 
 export class Unfinished {
   /** Latest first; replaced whole. */
@@ -20,6 +20,14 @@ export class Unfinished {
     // Where it cannot be looked for there is nothing that anybody could do here; what else does not
     // work says so.
     if (asked === this.#asked && answer.status === "ok") this.list = answer.data;
+  }
+
+  /** What was left of that in its folder by the same device, as far as its names tell. */
+  of({ from, destination, names, more_names: more }: Offer): Kept | undefined {
+    const count = names.length + more;
+    return this.list.find(
+      (kept) => kept.from === from && kept.folder.path === destination.path && kept.names[0]?.path === names[0]?.path && kept.names.length + kept.more_names === count,
+    );
   }
 
   async discard({ id, folder }: Kept): Promise<void> {

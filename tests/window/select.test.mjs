@@ -75,7 +75,7 @@ driven("what matches a pattern is left out of what is sent and copied, counted a
   assert.deepEqual(listing(join(sets, "project")), ["src", "src/keep.o", "src/main.c"]);
 });
 
-driven("opening the options moves neither the view nor the buttons, and Tab reaches the last option in sight", async (t) => {
+driven("opening the options moves neither the view nor the buttons, and Tab goes through them, in sight, to the buttons below", async (t) => {
   const base = folder();
   const [near, far] = [await windowDevice(base, "near"), new Device(base, "far")];
   const inbox = join(base, "inbox");
@@ -123,21 +123,46 @@ driven("opening the options moves neither the view nor the buttons, and Tab reac
     await page.wait(field("send-limit"));
     await keepPicture(page, `send-options-${width}`);
     assert.equal(await stands(), before, `opened at ${width}`);
-    let at = await focused();
-    for (let presses = 0; at.name !== "leave-out" && presses < 8; presses += 1) {
-      const { name } = at;
+    const stops = [await focused()];
+    const tab = async () => {
+      const { name } = stops.at(-1);
       press("Tab");
-      at = await eventually("the next stop", async () => {
+      stops.push(await eventually("the next stop", async () => {
         const now = await focused();
         return now.name !== name && now;
-      });
-      assert.ok(at.seen, `${at.name} is in sight at ${width}`);
-    }
-    assert.equal(at.name, "leave-out");
+      }));
+    };
+    while (stops.at(-1).name !== "leave-out" && stops.length < 8) await tab();
     await keepPicture(page, `send-options-last-${width}`);
     assert.equal(await stands(), before, `with the keyboard at the last one, at ${width}`);
+    await tab();
+    await tab();
+    assert.deepEqual(stops.map(({ name }) => name), ["verify-sent", "send-limit", "leave-out", "Options", "Send"], "Tab goes as the eye does");
+    for (const { name, seen } of stops) assert.ok(seen, `${name} is in sight at ${width}`);
     await clickOptions(placed);
     await eventually("the options to close", async () => !(await page.find(field("send-limit"))));
     assert.equal(await stands(), before, `closed again at ${width}`);
   }
+});
+
+driven("what is sent is led to, where the cards above it fill a narrow window", async (t) => {
+  const base = folder();
+  const [near, far] = [await windowDevice(base, "near"), new Device(base, "far")];
+  const inbox = join(base, "inbox");
+  const tree = join(base, "measurements");
+  for (const path of [inbox, tree]) mkdirSync(path);
+  const receiving = await receiver(t, far, inbox, { once: false });
+  const paired = await near.run(["pair", receiving.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  const page = await openWindow(t, near, {}, ["--show", "send", tree]);
+  await placeWindow(page, 360, 640);
+  await page.click("//main//*[@data-card][contains(., 'far')]");
+  await page.click("//*[@data-bar]//button[normalize-space(.) = 'Send']");
+  await eventually("the transfer to be in sight", () =>
+    page.script(() => {
+      const shown = document.querySelector("[data-transfer]");
+      return shown && shown.getBoundingClientRect().bottom <= document.getElementById("main").getBoundingClientRect().bottom;
+    }),
+  );
+  await keepPicture(page, "send-led-to");
 });

@@ -125,7 +125,7 @@ describe("activity", () => {
     const cancel = screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` });
     await user.click(cancel);
     const question = await screen.findByRole("dialog", { name: t("activity.stopTitle", { title: "dataset-v3" }) });
-    expect(question).toHaveTextContent("3.0 GB arrived so far.");
+    expect(question).toHaveTextContent("3.0 GB arrived on lab-ws so far.");
     await waitFor(() => expect(screen.getByRole("button", { name: t("activity.stopKeep") })).toHaveFocus());
     await user.keyboard("{Escape}");
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());

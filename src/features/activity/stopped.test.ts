@@ -48,6 +48,14 @@ test("what was stopped is not resumed once the same has come through", async () 
   expect([resumes("resumed").length, resumes("sent elsewhere").length]).toEqual([0, 1]);
 });
 
+test("what was stopped at the receiver says that it is kept, and is resumed at the other device", async () => {
+  const report = ended({ outcome: "failed", error: { code: "cancelled", by: "here", kept: true } } as Partial<Report>);
+  await startWindow({ transfers: [moving({ direction: "receiving", progress: progress({ stage: "ended" }), report })] });
+  await show("inbox");
+  expect(await screen.findByText(t("state.stoppedKept"))).toBeVisible();
+  expect(screen.queryByRole("button", { name: new RegExp(`^${t("activity.resume")}`) })).toBeNull();
+});
+
 describe("what no other attempt can send", () => {
   const pipe: Failure = { path: "data/pipe", side: "here", operation: "open", reason: "special_file", detail: "" } as Failure;
   const denied: Failure = { path: "data/secret", side: "here", operation: "open", reason: "os", errno: 13, detail: "" } as Failure;

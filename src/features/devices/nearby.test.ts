@@ -148,6 +148,7 @@ describe("machines nearby", () => {
     await user.keyboard("{Enter}");
     await user.keyboard("42-river-castle{Enter}");
     await waitFor(() => expect(shell.called("pair")).toEqual([{ target: { to: "nearby", id: nearby().id }, code: "42-river-castle" }]));
+    expect(await screen.findByText(t("devices.paired", { name: "desk" }))).toBeVisible();
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });

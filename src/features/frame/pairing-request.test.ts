@@ -124,6 +124,8 @@ describe("a device that wants to pair", () => {
     await user.click(unblock("grace")!);
     await waitFor(() => expect(screen.queryByRole("heading", { name: t("devices.blocked") })).toBeNull());
     expect(document.body).not.toHaveFocus();
+    shell.tell({ event: "requestsChanged", requests: [other, one] });
+    await waitFor(() => expect(screen.getByRole("region", { name: wants("grace") }), "its request is above").toHaveFocus());
   });
 
   test("has gone where somebody else has answered it", async () => {

@@ -66,7 +66,9 @@ describe("how an offer compares with what is there", () => {
     await user.selectOptions(screen.getByLabelText(t("inbox.existing")), "replace");
     for (const said of [updates, renamed]) expect(screen.queryByText(said)).toBeNull();
     expect(group).toHaveTextContent("2 new, 300 unchanged, 20 differ here (3 changed here or from elsewhere)");
-    expect(screen.getByText("As listed by the sender, “Replace” overwrites 3 items that were changed here or are from elsewhere.")).toBeVisible();
+    const warning = screen.getByText("As listed by the sender, “Replace” overwrites 3 items that were changed here or are from elsewhere.");
+    expect(warning).toBeVisible();
+    expect(screen.getByLabelText(t("inbox.existing")).compareDocumentPosition(warning) & Node.DOCUMENT_POSITION_FOLLOWING, "the choice stays where it is").toBeTruthy();
     expect(screen.getByText(t("offer.overwritesAll"))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("inbox.showDifferences") }));
     expect(shell.called("offerDifferences")).toEqual([{ id: "o1", onConflict: "replace" }]);

@@ -2,6 +2,7 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
+import { bytes } from "../../format";
 import type { Fault, FreeSpace, Report } from "../../ipc";
 import { t } from "../../messages";
 import { earlier, failed, labWs, moving, offer, pairingRequest, progress, startWindow } from "../../testing/shell";
@@ -65,6 +66,8 @@ describe("receiving", () => {
   test("the line that a machine is paired goes with the view, and a failure stays", async () => {
     const shell = await startWindow({ devices: [labWs] });
     shell.tell({ event: "devicePaired", device: labWs });
+    expect(await screen.findByText(t("inbox.paired", { name: "lab-ws" })), "in another view, for a while").toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("common.close") }));
     shell.app.inbox.offerChanged(offer());
     shell.app.inbox.offerGone("o1", "overtaken");
     await show("inbox");
@@ -91,6 +94,20 @@ describe("receiving", () => {
       { id: "o1", shown: { bytes: 5_000_000, is_final: false }, onConflict: "rename_top" },
     ]);
     await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toBeNull());
+  });
+
+  test("an offer that is accepted in another view says there what becomes of it", async () => {
+    const shell = await startWindow({ devices: [labWs] }, { accept: () => moving({ id: "o1", direction: "receiving", target: "" }) });
+    shell.tell({ event: "offerChanged", offer: offer() });
+    await user.click(await screen.findByRole("button", { name: t("inbox.accept") }));
+    expect(await screen.findByText(t("inbox.accepted", { what: "holiday", folder: "/home/me/Downloads" }))).toBeVisible();
+  });
+
+  test("an offer of which an interrupted transfer has left something here says that it resumes", async () => {
+    const left = { id: "0123456789abcdef", folder: { path: "/home/me/Downloads" }, from: "laptop", names: [{ path: "holiday" }], more_names: 0, files: 3, disk_bytes: 2_000_000, last_at_work: Date.now() / 1000, in_use: false };
+    await startWindow({ devices: [labWs], offers: [offer(), offer({ id: "o2", names: [{ path: "letters" }] })] }, { unfinished: () => [left] });
+    await show("inbox");
+    expect(await screen.findAllByText(t("inbox.resumes", { size: bytes(2_000_000) }).replaceAll("\u00a0", " "))).toHaveLength(1);
   });
 
   test("questions stand first, then what arrives, then what came; the code for new devices last, and first while nothing is paired", async () => {

@@ -64,6 +64,7 @@ test.each(["Enter", "a click"])("once paired by %s, the keyboard is at the trans
   shell.tell({ event: "nearbyChanged", nearby: [nearby({ name: "lab-ws", paired_id: labWs.id })] });
   shell.update("t2", { is: "moved", progress: progress({ stage: "awaiting_answer" }) });
   await waitFor(() => expect(screen.queryByText(t("send.secondStep"))).toBeNull());
+  expect(await screen.findByText(t("inbox.paired", { name: "lab-ws" })), "it is said here, too").toBeVisible();
   await waitFor(() => expect(document.querySelector("[data-transfer=t2]")).toHaveFocus());
   expect(screen.getByRole("button", { name: /^Send to lab-ws/, pressed: true })).toBeVisible();
 });
