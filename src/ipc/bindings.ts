@@ -1583,7 +1583,7 @@ export type PageAnswers = {
 	/**  Sends a note; the answer is the device's name, once the note is kept there. */
 	sendNote: string,
 	/**  The staging folders of unfinished transfers. */
-	unfinished: Unfinished[],
+	unfinished: UnfinishedList,
 	/**  Removes one of them, by its id and folder as listed. */
 	discardUnfinished: null,
 	/**  Chooses again what the transfer of that id sent, and names its target. */
@@ -2657,6 +2657,14 @@ export type Unfinished = {
 	last_at_work: number,
 	/**  Whether one is now: then it cannot be removed. */
 	in_use: boolean,
+};
+
+/**  What unfinished transfers keep on this device's disks. */
+export type UnfinishedList = {
+	/**  The latest first. */
+	left: Unfinished[],
+	/**  Folders whose filesystem does not answer: what is kept there is not known. */
+	unanswered: PathText[],
 };
 
 /**  An entry that could not be read, or a folder whose entries could not. */

@@ -145,6 +145,7 @@ export interface Arguments {
   "activity.titleMore": { n: number; title: string };
   "activity.alreadyThere": { moved: string; present: string };
   "history.graph": { average: string; highest: string };
+  "unfinished.unanswered": { folder: string };
   "unfinished.ask": { size: string };
   "devices.nearbyCode": { name: string };
   "devices.codeBeginsWith": { number: string };

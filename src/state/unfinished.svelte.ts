@@ -1,10 +1,12 @@
 // What transfers that did not end keep on this machine's disk: looked for when it is shown, and
 // removed when a person says so.
-import type { Fault, Ipc, Offer, Unfinished as Kept } from "../ipc";
+import type { Fault, Ipc, Offer, PathText, Unfinished as Kept } from "../ipc";
 
 export class Unfinished {
   /** Latest first; replaced whole. */
   list = $state.raw<Kept[]>([]);
+  /** Folders whose filesystem does not answer: what is kept there is not known. */
+  unanswered = $state.raw<PathText[]>([]);
   fault = $state.raw<Fault | null>(null);
   readonly #ipc: Ipc;
   /** Of several questions under way, only the last one's answer counts. */
@@ -19,7 +21,9 @@ export class Unfinished {
     const answer = await this.#ipc.call("unfinished");
     // Where it cannot be looked for there is nothing that anybody could do here; what else does not
     // work says so.
-    if (asked === this.#asked && answer.status === "ok") this.list = answer.data;
+    if (asked !== this.#asked || answer.status === "error") return;
+    this.list = answer.data.left;
+    this.unanswered = answer.data.unanswered;
   }
 
   /** What was left of that in its folder by the same device, as far as its names tell. */

@@ -341,7 +341,7 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
     // A device that shares nothing.
     if (command === "readListing" && !answers[command]) return { of: "shares", shares: [] };
     if (command === "copy_text") return answers.copy_text?.(args) ?? true;
-    return remember(answers[command]?.(args)) ?? (["blockedPairings", "past", "unfinished"].includes(command) ? [] : null);
+    return remember(answers[command]?.(args)) ?? (command === "unfinished" ? { left: [], unanswered: [] } : ["blockedPairings", "past"].includes(command) ? [] : null);
   });
   const app = new AppState(ipc);
   render(App, { app });

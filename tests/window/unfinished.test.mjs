@@ -1,11 +1,13 @@
 // An interrupted transfer to the window is offered for resuming, resumes when the same is sent
-// again, and its staging folder can be removed.
+// again, and its staging folder can be removed. A folder that does not answer is named.
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { EXIT, same, sender } from "../transfer/harness.mjs";
+import { CODE, EXIT, isRoot, receiver, same, sender } from "../transfer/harness.mjs";
 import { Device } from "../setup/devices.mjs";
+import { capture, which } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { button, eventually, showing } from "./lib/webdriver.mjs";
@@ -71,4 +73,27 @@ driven("what broke off is told with its sender, goes on when it is sent again, a
   await page.click('//*[@role = "alertdialog"]//button[. = "Delete"]');
   await eventually("it to be gone from the list", async () => !(await page.find(KEPT)));
   assert.deepEqual(hidden(near.inbox), []);
+});
+
+driven("a folder whose filesystem does not answer is named where unfinished transfers are listed", { skip: !(isRoot && which("bindfs")) && "mounting takes root and bindfs" }, async (t) => {
+  const base = folder();
+  const [near, far] = [await windowDevice(base, "near"), new Device(base, "far")];
+  const [behind, view, inbox] = ["behind", "view", "inbox"].map((name) => join(base, name));
+  for (const path of [behind, view, inbox]) mkdirSync(path);
+  const disk = spawn("bindfs", ["-f", behind, view], { stdio: "ignore" });
+  t.after(() => {
+    disk.kill("SIGKILL");
+    capture("umount", ["-l", view]);
+  });
+  await eventually("the mount", () => statSync(view).dev !== statSync(base).dev);
+  const receiving = await receiver(t, far, inbox, { once: false });
+  for (const args of [["pair", receiving.target, "--code-file", near.codeFile(CODE)], ["devices", "rule", "far", "--accept", "--into", view]]) {
+    const done = await near.run(args);
+    assert.equal(done.status, EXIT.all, done.said());
+  }
+  const page = await openWindow(t, near);
+  disk.kill("SIGSTOP");
+  await show(page, "Activity");
+  await page.wait(showing(`The filesystem of ${view} does not answer.`));
+  await keepPicture(page, "activity-unanswered");
 });

@@ -28,7 +28,7 @@ async function showActivity(answers: Parameters<typeof startWindow>[1]) {
 
 test("what an unfinished transfer keeps is told, and goes only after a question", async () => {
   let list = [kept];
-  const { shell, user } = await showActivity({ unfinished: () => list, discardUnfinished: () => void (list = []) });
+  const { shell, user } = await showActivity({ unfinished: () => ({ left: list, unanswered: [] }), discardUnfinished: () => void (list = []) });
   expect(await screen.findByText("photos and 1 more item")).toBeVisible();
   expect(screen.getByText(spaced(bytes(12_000_000_000)))).toBeVisible();
   const remove = { name: `${t("unfinished.delete")}: photos and 1 more item` };
@@ -45,10 +45,16 @@ test("one that a transfer went on with meanwhile is not removed, which is said",
   const gone = () => {
     throw { code: "gone" };
   };
-  const { user } = await showActivity({ unfinished: () => [{ ...kept, from: null, names: [], more_names: 0 }], discardUnfinished: gone });
+  const { user } = await showActivity({ unfinished: () => ({ left: [{ ...kept, from: null, names: [], more_names: 0 }], unanswered: [] }), discardUnfinished: gone });
   await user.click(await screen.findByRole("button", { name: `${t("unfinished.delete")}: ${t("unfinished.unknown")}` }));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
   expect(await screen.findByText(t("fault.gone"), { exact: false })).toBeVisible();
+});
+
+test("a folder whose filesystem does not answer is named, beside what others keep", async () => {
+  await showActivity({ unfinished: () => ({ left: [kept], unanswered: [{ path: "/mnt/nas" }] }) });
+  expect(await screen.findByText(t("unfinished.unanswered", { folder: "/mnt/nas" }))).toBeVisible();
+  expect(screen.getByText("photos and 1 more item")).toBeVisible();
 });
 
 test("nothing is said where nothing is kept", async () => {

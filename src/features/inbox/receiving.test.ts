@@ -105,7 +105,7 @@ describe("receiving", () => {
 
   test("an offer of which an interrupted transfer has left something here says that it resumes", async () => {
     const left = { id: "0123456789abcdef", folder: { path: "/home/me/Downloads" }, from: "laptop", names: [{ path: "holiday" }], more_names: 0, files: 3, disk_bytes: 2_000_000, last_at_work: Date.now() / 1000, in_use: false };
-    await startWindow({ devices: [labWs], offers: [offer(), offer({ id: "o2", names: [{ path: "letters" }] })] }, { unfinished: () => [left] });
+    await startWindow({ devices: [labWs], offers: [offer(), offer({ id: "o2", names: [{ path: "letters" }] })] }, { unfinished: () => ({ left: [left], unanswered: [] }) });
     await show("inbox");
     expect(await screen.findAllByText(t("inbox.resumes", { size: bytes(2_000_000) }).replaceAll("\u00a0", " "))).toHaveLength(1);
   });

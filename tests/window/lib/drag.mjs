@@ -146,7 +146,7 @@ export function clickAt({ x, y }, times = 1, held = "") {
   pointer("mousemove", x, y, ...down, "click", "--repeat", times, "--delay", 60, 1, ...up);
 }
 
-/** Turns the mouse wheel at a position on the screen, by so many notches down, or up if negative. */
+/** Turns the mouse wheel at a position on the screen, so many notches down, or up if negative. */
 export function turnWheelAt({ x, y }, notches) {
   pointer("mousemove", x, y);
   pointer("click", "--repeat", Math.abs(notches), "--delay", 60, notches > 0 ? 5 : 4);

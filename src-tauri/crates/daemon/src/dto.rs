@@ -9,6 +9,7 @@ mod given_path;
 mod machine;
 mod nearby;
 mod settings;
+mod unfinished;
 
 use ringway_engine::Remembered;
 use ringway_model::{
@@ -25,6 +26,7 @@ pub use given_path::GivenPath;
 pub use machine::Machine;
 pub use nearby::Nearby;
 pub use settings::{Means, SendLimit, SettingsChange, StartAtLogin};
+pub use unfinished::UnfinishedList;
 
 /// A paired device, as the window lists it.
 #[derive(Debug, Clone, Serialize, Deserialize)]

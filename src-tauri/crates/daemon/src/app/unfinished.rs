@@ -5,6 +5,7 @@ use ringway_engine::Engine;
 use ringway_model::{Direction, Fault, Unfinished};
 
 use super::transfers::Transfers;
+use crate::dto::UnfinishedList;
 use crate::text::shown;
 
 /// What the engine finds of them; no state of its own.
@@ -17,8 +18,8 @@ pub(crate) struct UnfinishedTransfers {
 impl UnfinishedTransfers {
     /// What is kept, the latest first, but for what a transfer is at work in, or waits to go on
     /// with.
-    pub(crate) fn list(&self) -> Result<Vec<Unfinished>, Fault> {
-        let found = self.engine.unfinished()?.left;
+    pub(crate) fn list(&self) -> Result<UnfinishedList, Fault> {
+        let mut found = self.engine.unfinished()?;
         let under_way = self.transfers.running_of(|transfer| transfer.direction() == Direction::Receiving);
         let under_way: Vec<_> = under_way.iter().map(|transfer| (transfer.peer(), transfer.title())).collect();
         let waits = |left: &Unfinished| {
@@ -29,7 +30,8 @@ impl UnfinishedTransfers {
                     && more + 1 == named
             })
         };
-        Ok(found.into_iter().filter(|left| !left.in_use && !waits(left)).collect())
+        found.left.retain(|left| !left.in_use && !waits(left));
+        Ok(found.into())
     }
 
     /// Removes one, told by its id and folder as they are listed; the same send again begins anew.

@@ -16,12 +16,12 @@
 pub(super) mod types {
     pub(crate) use ringway_model::{
         Consent, DeviceId, Difference, DropBox, IntoHome, OnCancel, OnConflict, OnExisting, PairingRequest,
-        PastDetails, PastQuery, SettingsInForce, Share, SharedWith, ShownSize, Unfinished,
+        PastDetails, PastQuery, SettingsInForce, Share, SharedWith, ShownSize,
     };
 
     pub(crate) use crate::dto::{
         About, Again, Chosen, ComparedBefore, CopyFolder, Earlier, Everything, GivenPath, ListingPage, Moving,
-        NoteContents, PathThere, Recipient, Sent, SettingsChange, StartAtLogin, View,
+        NoteContents, PathThere, Recipient, Sent, SettingsChange, StartAtLogin, UnfinishedList, View,
     };
 }
 
@@ -92,7 +92,7 @@ macro_rules! operations {
                 SendNote send_note(target: Recipient, text: String, code: Option<String>) -> String =
                     task |shared| shared.app.sending.note(&target, text, code).await?;
                 /// The staging folders of unfinished transfers.
-                Unfinished unfinished -> Vec<Unfinished> = blocking |app| app.unfinished.list()?;
+                Unfinished unfinished -> UnfinishedList = blocking |app| app.unfinished.list()?;
                 /// Removes one of them, by its id and folder as listed.
                 DiscardUnfinished discard_unfinished(id: String, folder: String) -> () =
                     blocking |app| app.unfinished.discard(&id, &folder)?;
