@@ -144,3 +144,16 @@ hanging("a receive folder whose filesystem does not answer declines what is offe
   assert.equal(status.status, EXIT.all, status.said());
   assert.deepEqual(states(await asked(near, ["ls", serving.target])), { runs: null });
 });
+
+hanging("a get and a receiver into a folder that does not answer end and say so", async (t, view) => {
+  const { base, near, serving } = await sharing(t);
+  const disk = await view(base);
+  mkdirSync(join(disk.behind, "in"));
+  disk.hang();
+  const into = join(disk.at, "in");
+  for (const words of [["get", `${serving.target}:runs`, into], ["get", "--dry-run", `${serving.target}:runs`, into], ["recv", into]]) {
+    const refused = await near.run(words);
+    assert.equal(refused.status, EXIT.failed, refused.said());
+    assert.match(refused.stderr, /view\/in.*does not answer/, words.join(" "));
+  }
+});

@@ -406,6 +406,18 @@ impl Engine {
         self.shared.places.choose(folder);
     }
 
+    /// Whether the folder into which something was got is still at its path: any folder that is
+    /// there where that was not remembered.
+    pub fn lands_where_it_did(&self, got: &Reget) -> bool {
+        self.shared.expect_again(&got.destination, got.folder.as_ref()).is_there(&got.destination)
+    }
+
+    /// Whether the filesystem at a path answers within a few seconds, if only that nothing is
+    /// there.
+    pub fn answers(&self, path: &Path) -> bool {
+        self.shared.looks.answers(path)
+    }
+
     /// Whether a folder is somebody's home, by whatever path it is named.
     pub fn is_home(&self, folder: &Path) -> bool {
         self.shared.is_home(folder)

@@ -2,16 +2,29 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ringway_engine::Engine;
 use rustix::fs::{Access, access};
 
 use crate::exit::Refusal;
 use crate::text::for_terminal;
 use crate::words;
 
+fn refuse(folder: &Path, why: &str) -> Refusal {
+    Refusal::failed(format!("Nothing can be received into {}: {why}.", for_terminal(folder)))
+}
+
+/// Refuses a folder whose filesystem does not answer: whatever looked at it would hang.
+pub(crate) fn check_answers(engine: &Engine, folder: &Path) -> Result<(), Refusal> {
+    if engine.answers(folder) {
+        return Ok(());
+    }
+    let advice = "Check its disk, or the server behind it, or name another folder.";
+    Err(refuse(folder, "its filesystem does not answer").advise(advice))
+}
+
 /// The folder's absolute path.
 pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
-    let name = for_terminal(given);
-    let refuse = |why: &str| Refusal::failed(format!("Nothing can be received into {name}: {why}."));
+    let refuse = |why: &str| refuse(given, why);
     let folder = fs::canonicalize(given).map_err(|error| {
         refuse(&words::os(&error.into())).advise("Name a folder that exists, or make this one first (mkdir -p).")
     })?;

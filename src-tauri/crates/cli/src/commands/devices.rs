@@ -5,6 +5,7 @@ use anyhow::Result;
 use ringway_engine::Engine;
 use ringway_model::{Consent, Device, Share};
 
+use crate::args::destination::check_answers;
 use crate::args::{DevicesAction, DevicesArgs, RuleArgs};
 use crate::commands::nearby;
 use crate::exit::{Exit, Refusal};
@@ -108,6 +109,9 @@ fn readable(device: &Device, shares: &[Share]) -> String {
 
 /// Shows a device's rule, after changing what was asked for.
 fn set_rule(engine: &Engine, device: &Device, args: &RuleArgs, out: &Output) -> Result<()> {
+    if let Some(folder) = &args.into {
+        check_answers(engine, folder)?;
+    }
     let rule = args.changed(&device.rule)?;
     if rule != device.rule {
         engine.set_rule(device.id, &rule)?;

@@ -17,7 +17,7 @@ use ringway_model::{
 };
 use tokio::task::JoinSet;
 
-use crate::args::destination::destination;
+use crate::args::destination::{check_answers, destination};
 use crate::args::{ListenAddress, RecvArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Line, Lines};
@@ -44,7 +44,9 @@ const DECLINING_TIME_MAX: Duration = Duration::from_secs(1);
 /// Receives until it is told to stop, or with --once until one transfer has ended.
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
-    let destination = destination(args.dest.as_deref().unwrap_or(Path::new(".")))?;
+    let folder = args.dest.as_deref().unwrap_or(Path::new("."));
+    check_answers(engine, folder)?;
+    let destination = destination(folder)?;
     args.landing.check()?;
     if args.dest.is_some() {
         engine.take_folder(&destination);
