@@ -724,6 +724,8 @@ export function offeredFaultWords(fault: Fault, from: string): Sentence {
       return { ...words, next: fault.kept ? t("fault.offered.kept.next") : "" };
     case "destination_full":
       return { ...words, next: t("fault.offered.full.next") };
+    case "peer_forgotten":
+      return { ...words, next: t("fault.offered.forgotten.next") };
     case "not_published":
       return { ...words, next: t("fault.offered.notPublished.next") };
     case "connection_lost":

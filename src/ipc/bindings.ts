@@ -210,8 +210,8 @@ announced: string;
 /**  The id that answered. */
 found: string } | 
 /**
- *  The earlier send went to a device that has been forgotten since: no other device is sent to
- *  unless it is named.
+ *  The earlier transfer was with a device that has been forgotten since: there is none with
+ *  another device unless that is named.
  */
 { code: "forgotten"; 
 /**  What it was called. */

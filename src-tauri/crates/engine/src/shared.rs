@@ -57,14 +57,13 @@ impl Shared {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
     }
 
-    /// The same where something landed before in the folder that was at the path then. If it still
-    /// is, that is the one, although this program may have noted another one earlier.
+    /// The same where something landed before in the folder that was at the path then: that one and
+    /// no other, although this program may have noted another one.
     pub(crate) fn expect_again(&self, path: &Path, before: Option<&FolderIdentity>) -> Expected {
-        // Noted in any case, so that no other folder takes its place later.
-        let noted = self.expect(path);
-        let now = || Dir::open(path).and_then(|folder| FolderIdentity::of(&folder)).ok();
-        let still = before.and_then(|before| now().filter(|now| now.is_still(before)));
-        still.map_or(noted, Expected::Folder)
+        let Some(before) = before else { return self.expect(path) };
+        let now = Dir::open(path).and_then(|folder| FolderIdentity::of(&folder)).ok();
+        // Its filesystem may have another id since the machine was started anew.
+        Expected::Folder(now.filter(|now| now.is_still(before)).unwrap_or(*before))
     }
 
     pub(crate) fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {

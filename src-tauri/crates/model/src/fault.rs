@@ -391,8 +391,8 @@ pub enum AuthError {
         /// The id that answered.
         found: DeviceId,
     },
-    /// The earlier send went to a device that has been forgotten since: no other device is sent to
-    /// unless it is named.
+    /// The earlier transfer was with a device that has been forgotten since: there is none with
+    /// another device unless that is named.
     Forgotten {
         /// What it was called.
         name: Text,

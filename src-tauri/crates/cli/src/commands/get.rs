@@ -10,7 +10,7 @@ use ringway_model::{AuthError, Fault, Outcome, Selection};
 
 use super::send::ask_for_code;
 use super::{planned, selected};
-use crate::args::destination::destination;
+use crate::args::destination::{check_answers, destination};
 use crate::args::{self, GetArgs, SelectionSources};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
@@ -34,7 +34,9 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
     let landing = before.landing;
     args::check_landing(landing.kept.owner)?;
     if !args.dry_run {
-        engine.take_folder(&before.destination);
+        if args.again.is_none() {
+            engine.take_folder(&before.destination);
+        }
         engine.check_folder(&before.destination, landing.into_home)?;
     }
     args.selection.check_beside(args.code.code_file.as_deref())?;
@@ -108,7 +110,9 @@ impl Wanted {
 fn named(engine: &Engine, args: &GetArgs) -> Result<(Target, Reget)> {
     let (words, dest) = args.wanted_and_destination();
     let (device, paths) = wanted(words)?;
-    let destination = destination(dest.as_deref().unwrap_or(Path::new(".")))?;
+    let folder = dest.as_deref().unwrap_or(Path::new("."));
+    check_answers(engine, folder)?;
+    let destination = destination(folder)?;
     args.landing.check()?;
     let (selection, landing) = (Selection::default(), (&args.landing.accept_options()).into());
     let what = Reget { paths, selection, by_list: false, destination, folder: None, landing, verify: false };
@@ -139,6 +143,16 @@ fn again(engine: &Engine, number: Option<u64>, args: &GetArgs) -> Result<(Target
         let refusal =
             Refusal::usage(format!("Number {number} was got by a list (--files-from), which is not remembered."));
         return Err(refusal.advise(format!("Give the list again: {}", advised::get_again_by_list(number))).into());
+    }
+    check_answers(engine, &what.destination)?;
+    if !engine.lands_where_it_did(&what) {
+        let folder = for_terminal(&what.destination);
+        let refusal = Refusal::failed(format!("{folder} is not the folder that number {number} was got into."));
+        return Err(refusal
+            .advise(
+                "Mount its disk or put it back. To get into what is there now, name anew what to get, and the folder.",
+            )
+            .into());
     }
     Ok((target, what))
 }

@@ -64,6 +64,7 @@ pub(crate) fn keep_unanswered(offer: &Offer, store: &Arc<Store>) {
         direction: Direction::Receiving,
         peer: Some(&(offer.from_id, offer.from.0.clone())),
         title: &(title.unwrap_or_default(), more),
+        has_begun: false,
         report: &report,
         series: &[],
     });

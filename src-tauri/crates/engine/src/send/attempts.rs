@@ -265,7 +265,15 @@ pub(crate) struct First {
 
 impl First {
     /// Where to go now: to the device that was reached first, wherever that is known to be.
+    ///
+    /// # Errors
+    /// [`Fault::PeerForgotten`] where a person here has forgotten that device since.
     pub(crate) fn destination(first: Option<&Self>, shared: &Shared, target: &Target) -> Result<Destination, Fault> {
+        if let Some(Self { device, .. }) = first
+            && shared.store.by_id(device.id)?.is_none()
+        {
+            return Err(Fault::PeerForgotten);
+        }
         let destination = Destination::of(&shared.store, target)?;
         match (&destination.device, first) {
             (None, Some(Self { device, address })) => {

@@ -126,8 +126,18 @@ pub(crate) struct Ended<'a> {
     pub(crate) direction: Direction,
     pub(crate) peer: Option<&'a (DeviceId, String)>,
     pub(crate) title: &'a (OsString, u64),
+    /// Whether anything of it was accepted.
+    pub(crate) has_begun: bool,
     pub(crate) report: &'a Report,
     pub(crate) series: &'a [SeriesPoint],
+}
+
+impl Ended<'_> {
+    /// Whether all that came of it is that a code is needed: the same is asked for again with one.
+    pub(in crate::store) fn needs_code(&self) -> bool {
+        let is_asked = matches!(self.report.outcome, Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { .. })));
+        is_asked && !self.has_begun
+    }
 }
 
 impl Record {
@@ -161,10 +171,7 @@ impl Record {
         let mut entry = self.entry.lock();
         entry.is_over = true;
         let number = entry.number.take();
-        match is_worth_keeping(&ended.report.outcome) {
-            true => entry.number = self.store.keep(self, ended, number).ok(),
-            false => drop(number.map(|number| self.store.forget_past(number))),
-        }
+        entry.number = self.store.keep(self, ended, number).ok();
     }
 
     /// Writes down how far it has come, unless it is over: what is shown of it if this process ends
@@ -185,9 +192,4 @@ impl Record {
             arrived => arrived.iter().take(PAST_PATHS_MAX).map(AsRef::as_ref).collect(),
         }
     }
-}
-
-/// A send that has yet to be given a code is asked for again with one.
-fn is_worth_keeping(outcome: &Outcome) -> bool {
-    !matches!(outcome, Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { .. })))
 }

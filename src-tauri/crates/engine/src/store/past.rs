@@ -57,6 +57,8 @@ impl Store {
                 forget(&transaction, before)?;
             }
             answer(&transaction, ended)?;
+            transaction
+                .execute("DELETE FROM past WHERE needs_code AND direction = ?1", [direction_number(ended.direction)])?;
             // One that has ended keeps its number only while no other was given.
             let number = match running {
                 Some(_) => before,
@@ -97,7 +99,7 @@ impl Store {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM past
-                     WHERE running IS NULL AND (:direction IS NULL OR direction = :direction)
+                     WHERE running IS NULL AND NOT needs_code AND (:direction IS NULL OR direction = :direction)
                        AND (NOT :failed_only OR NOT is_whole)
                        AND (:search IS NULL OR instr(words, :search))
                        AND (:before IS NULL OR number < :before)
@@ -158,7 +160,8 @@ impl Store {
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM past
                      WHERE number IN (SELECT max(number) FROM past
-                         WHERE running IS NULL AND device IS NOT NULL AND ending <> ?1 GROUP BY device)"
+                         WHERE running IS NULL AND NOT needs_code AND device IS NOT NULL AND ending <> ?1
+                         GROUP BY device)"
                 ))?
                 .query_map([UNANSWERED], remembered)?
                 .filter_map(Result::transpose)
@@ -185,11 +188,14 @@ impl Store {
         self.latest_past("transfer = ?1 AND direction = ?2 AND target IS NOT NULL", got)
     }
 
-    /// The latest that this machine sent, or got, without being asked for it; one that was refused
-    /// as wrong usage before it began is none.
+    /// The latest that this machine sent, or got, without being asked for it, also one that needs a
+    /// code and is therefore not in the lists; one that was refused as wrong usage before it began
+    /// is none.
     pub(crate) fn last_started(&self, direction: Direction) -> Result<Option<Remembered>, Fault> {
         let has_begun = |remembered: &Remembered| {
-            !matches!(remembered.past.report.outcome, Outcome::Failed(Fault::Invalid(_) | Fault::Config { .. }))
+            let report = &remembered.past.report;
+            let is_refused = matches!(report.outcome, Outcome::Failed(Fault::Invalid(_) | Fault::Config { .. }));
+            !is_refused || report.bytes_planned > 0
         };
         self.with_ended(|connection| {
             connection

@@ -91,6 +91,7 @@ fn keep(store: &Arc<Store>, number: u32) {
         direction,
         peer: Some(&peer),
         title: &(format!("run {number}").into(), PAST_PATHS_MAX as u64 - 1),
+        has_begun: true,
         report: &report(number, PAST_FAILURES_ALL_MAX / PAST_MAX),
         series: &series,
     });

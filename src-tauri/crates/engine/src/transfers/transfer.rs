@@ -487,7 +487,8 @@ impl Transfer {
 
     fn ended<'a>(&'a self, report: &'a Report, series: &'a [SeriesPoint]) -> Ended<'a> {
         let Shared { id, direction, title, .. } = &*self.shared;
-        Ended { id: *id, direction: *direction, peer: self.shared.peer.get(), title, report, series }
+        let (peer, has_begun) = (self.shared.peer.get(), self.figures().has_begun());
+        Ended { id: *id, direction: *direction, peer, title, has_begun, report, series }
     }
 
     fn report_so_far(&self, why: Fault) -> (Report, Vec<SeriesPoint>) {

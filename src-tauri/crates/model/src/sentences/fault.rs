@@ -208,6 +208,7 @@ impl Fault {
             Self::Cancelled { kept: true, .. } => self.says().and_next(OFFERED_KEPT),
             Self::Cancelled { kept: false, .. } => self.says().and_next(OFFERED_REMOVED),
             Self::DestinationFull { .. } => self.says().and_next(OFFERED_FULL),
+            Self::PeerForgotten => self.says().and_next(OFFERED_FORGOTTEN),
             Self::NotPublished { .. } => self.says().and_next(OFFERED_NOT_PUBLISHED),
             Self::ConnectionLost(_) | Self::FailedThere | Self::ProgramEnded | Self::Paused { .. } => {
                 self.says().and_next(OFFERED_AGAIN)

@@ -697,13 +697,13 @@ rows! {
         window: "It may be an impostor. Enter the receiver's address, with the code that it shows.",
     }
     FORGOTTEN: "fault.forgotten" {
-        what: "This was sent to {name} ({id}), which is no longer paired. Nothing was sent now.",
-        terminal: "To send it elsewhere, name the files and the target: ringway send FOLDER TARGET.",
-        window: "Choose the items again, and select another device.",
+        what: "The device of that transfer, {name} ({id}), is no longer paired. Nothing was transferred now.",
+        terminal: "Pair the two devices again, or name another device in a new command.",
+        window: "Pair the two devices again, or choose the items again with another device.",
     }
     FORGOTTEN_OTHER: "fault.forgotten.other" {
-        terminal: "{name} is now another device ({now}). To send there, name the files and the target: ringway send FOLDER TARGET.",
-        window: "{name} is now another device ({now}). To send there, choose the items again and select it.",
+        terminal: "{name} is now another device ({now}). If you mean that one, name it in a new command.",
+        window: "{name} is now another device ({now}). If you mean that one, choose the items again and select it.",
     }
     NEW_TARGET: "fault.newTarget" {
         what: "Nothing was sent to {to}. This selection from the history went to {was} before.",
@@ -1056,7 +1056,7 @@ rows! {
     }
     PEER_FORGOTTEN: "fault.peerForgotten" {
         what: "The transfer was stopped because the device was forgotten here.",
-        next: "Complete files in folders that existed before are kept. A new folder was removed. Pair the two devices again, then send again.",
+        next: "What arrived there is kept. Pair the two devices again, then send the same again to resume.",
     }
     NO_LONGER_SHARED_HERE: "fault.noLongerShared.here" {
         what: "Stopped: the folder is no longer shared with {peer}.",
@@ -1147,6 +1147,9 @@ rows! {
     GET_TOO_MANY: "fault.get.tooMany" {
         terminal: "Get it again in {time}; --retry waits for that.",
         window: "Get it again in {time}.",
+    }
+    OFFERED_FORGOTTEN: "fault.offered.forgotten" {
+        next: "Complete files in folders that existed before are kept. A new folder was removed. Pair the two devices again to receive it.",
     }
     GET_FORGOTTEN: "fault.get.forgotten" {
         next: "Complete files in folders that existed before are kept. Pair the two devices again, then get the same again.",

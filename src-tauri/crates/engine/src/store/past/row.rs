@@ -51,6 +51,7 @@ pub(super) fn insert(
     let row = named_params! {
         ":number": number.map(signed),
         ":running": running,
+        ":needs_code": running.is_none() && ended.needs_code(),
         ":transfer": ended.id.0,
         ":direction": direction_number(ended.direction),
         ":device": ended.peer.map(|(id, _)| id.0),

@@ -49,7 +49,8 @@ pub(crate) const SCHEMA: &str = "
         reget        BLOB,
         got_into     BLOB,
         bytes_planned INTEGER NOT NULL DEFAULT 0,
-        running      TEXT
+        running      TEXT,
+        needs_code   INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -86,6 +87,7 @@ pub(crate) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("got_into", "BLOB"),
         ("bytes_planned", "INTEGER NOT NULL DEFAULT 0"),
         ("running", "TEXT"),
+        ("needs_code", "INTEGER NOT NULL DEFAULT 0"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);

@@ -23,7 +23,8 @@ struct Home {
 fn what_was_refused_as_wrong_usage_is_not_what_was_started_last() {
     let home = Home::new();
     let last = || home.store.last_started(Direction::Sending).unwrap().map(|found| found.past.title.to_string());
-    let refused = report(Outcome::Failed(Fault::Invalid(Invalid::NothingToSend)), 0);
+    let failed = report(Outcome::Failed(Fault::Invalid(Invalid::NothingToSend)), 0);
+    let refused = Report { bytes_planned: 0, ..failed.clone() };
     home.keep(Direction::Sending, "refused", &refused, &[]);
     assert_eq!(last(), None);
     home.keep(Direction::Sending, "sent", &complete(), &[]);
@@ -32,6 +33,8 @@ fn what_was_refused_as_wrong_usage_is_not_what_was_started_last() {
     let lost = report(Outcome::Failed(Fault::Unanswered), 0);
     home.keep(Direction::Sending, "tried", &lost, &[]);
     assert_eq!(last().as_deref(), Some("tried"));
+    home.keep(Direction::Sending, "refused on the way", &failed, &[]);
+    assert_eq!(last().as_deref(), Some("refused on the way"));
 }
 
 #[test]
@@ -40,7 +43,7 @@ fn transfer_that_runs_is_no_history_until_it_or_its_process_has_ended() {
     let record = Record { target: Some(nas()), ..Record::of(&home.store) };
     let (id, direction, title) = (TransferId([9; 16]), Direction::Sending, ("data".into(), 0));
     let at = |report: &Report, what: &dyn Fn(&Ended<'_>)| {
-        what(&Ended { id, direction, peer: None, title: &title, report, series: &[] });
+        what(&Ended { id, direction, peer: None, title: &title, has_begun: true, report, series: &[] });
     };
     let so_far = report(Outcome::Failed(Fault::ProgramEnded), 3);
     let all = || home.store.past(&PastQuery::default(), 10).unwrap();
@@ -80,7 +83,15 @@ fn what_a_list_selected_is_remembered_without_the_list() {
         };
         let record = Record { paths: vec!["/the/Inbox".into()], resend: Some(resend), ..Record::of(&home.store) };
         let (id, direction, title) = (TransferId([9; 16]), Direction::Sending, ("data".into(), 0));
-        record.keep(&Ended { id, direction, peer: None, title: &title, report: &complete(), series: &[] });
+        record.keep(&Ended {
+            id,
+            direction,
+            peer: None,
+            title: &title,
+            has_begun: true,
+            report: &complete(),
+            series: &[],
+        });
         let kept = home.store.past_sent(id).unwrap().unwrap();
         assert_eq!(kept.can_be_repeated(), !by_list);
         kept.resend.map(|resend| (resend.by_list, resend.verify))
@@ -102,6 +113,10 @@ impl Home {
     }
 
     fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[SeriesPoint]) {
+        self.keep_as(direction, title, (true, report), series);
+    }
+
+    fn keep_as(&self, direction: Direction, title: &str, (has_begun, report): (bool, &Report), series: &[SeriesPoint]) {
         let target = (direction == Direction::Sending).then(nas);
         let source = Source { path: "/the/Inbox".into(), contents_only: true };
         let resend = target.is_some().then(|| Resend {
@@ -115,14 +130,22 @@ impl Home {
         let record = Record { target, paths: vec!["/the/Inbox".into()], in_share, resend, ..Record::of(&self.store) };
         let (peer, title) = ((DeviceId([3; 32]), "Übung".to_owned()), (title.into(), 2));
         let (id, peer, title) = (TransferId([9; 16]), Some(&peer), &title);
-        record.keep(&Ended { id, direction, peer, title, report, series });
+        record.keep(&Ended { id, direction, peer, title, has_begun, report, series });
     }
 
     fn keep_with(&self, device: Option<u8>, title: &str) {
         let record = Record::of(&self.store);
         let peer = device.map(|device| (DeviceId([device; 32]), "nas".to_owned()));
         let (id, title, direction) = (TransferId([9; 16]), (title.into(), 0), Direction::Receiving);
-        record.keep(&Ended { id, direction, peer: peer.as_ref(), title: &title, report: &complete(), series: &[] });
+        record.keep(&Ended {
+            id,
+            direction,
+            peer: peer.as_ref(),
+            title: &title,
+            has_begun: true,
+            report: &complete(),
+            series: &[],
+        });
     }
 
     fn unanswered(&self, device: u8, title: &str) {
@@ -338,11 +361,23 @@ fn a_transfer_is_forgotten_by_its_id_way_and_device() {
 }
 
 #[test]
-fn a_send_that_is_asked_for_a_code_is_not_history() {
+fn what_needs_a_code_is_no_history_but_what_is_repeated_until_something_is_tried_again() {
     let home = Home::new();
-    let error = Fault::Auth(AuthError::PairingNeeded { peer_name: "x".into() });
-    home.keep(Direction::Sending, "a", &report(Outcome::Failed(error), 0), &[]);
-    assert!(home.titles(&PastQuery::default()).is_empty());
+    let needs_code = || report(Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { peer_name: "x".into() })), 0);
+    let rows = || home.store.with(|connection| connection.query_row("SELECT count(*) FROM past", [], |row| row.get(0)));
+    let last = || home.store.last_started(Direction::Sending).unwrap().unwrap().past.title.to_string();
+    home.keep(Direction::Sending, "sent", &complete(), &[]);
+    for title in ["asked", "asked again"] {
+        home.keep_as(Direction::Sending, title, (false, &needs_code()), &[]);
+        assert_eq!(home.titles(&PastQuery::default()), ["sent"]);
+        assert_eq!(last(), title, "not what was sent before that, which may be another device's");
+        assert_eq!(home.store.last_with_each().unwrap()[0].title.to_string(), "sent");
+    }
+    home.keep(Direction::Sending, "with the code", &complete(), &[]);
+    assert_eq!(home.titles(&PastQuery::default()), ["with the code", "sent"]);
+    assert_eq!((last().as_str(), rows().unwrap()), ("with the code", 2_u32));
+    home.keep(Direction::Sending, "forgotten there on the way", &needs_code(), &[]);
+    assert_eq!(home.titles(&PastQuery::default()).len(), 3, "something of it had arrived");
 }
 
 #[test]
