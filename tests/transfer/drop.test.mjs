@@ -465,6 +465,35 @@ test("a sender that is killed: the same again, also by the share's new name, sen
   assert.ok(finished(again).moved < missing + IN_FLIGHT_BYTES, `${finished(again).moved} bytes moved for ${missing}`);
 });
 
+for (const [how, words] of [["removed", ["share", "remove", "box"]], ["made read-only", ["share", "add", "box", "--no-drop"]]]) {
+  test(`what a drop box has of a paused transfer stays when it is ${how}, and nothing of that goes on in another one`, async (t) => {
+    const { base, near, far, source, box, serving } = await dropping(t);
+    const tree = join(source, "tree");
+    oddTree(tree, "--bulk-mib", "24");
+    const sending = sends(t, near, tree, serving, "box", { args: ["--retry", "60s", ...SLOW] });
+    await eventually("some of it", () => sending.events.some(({ event, bytes_done: bytes }) => event === "progress" && bytes > 8 * MEGABYTE));
+    const { id } = (await asked(far, ["status"])).find(({ event }) => event === "transfer");
+    await asked(far, ["pause", id]);
+    await eventually("the pause", () => sending.events.some(({ stage }) => stage === "paused"));
+    const before = missingBytes(tree, box);
+    await asked(far, words.map((word) => (word === "box" && words[1] === "add" ? box : word)));
+    await eventually("the end there", () => finished(serving));
+    const other = join(base, "other");
+    mkdirSync(other);
+    if (words[1] === "add") await asked(far, ["share", "remove", "box"]);
+    await asked(far, ["share", "add", other, "--name", "box", "--with", "near", "--drop"]);
+    assert.equal(await sending.exit(), EXIT.failed, sending.said());
+    assert.deepEqual([fault(sending).code, fault(sending).by], ["no_longer_shared", "there"], sending.said());
+    assert.deepEqual(readdirSync(other), []);
+    assert.equal(missingBytes(tree, box), before, "what arrived stays");
+    await asked(far, ["share", "remove", "box"]);
+    await asked(far, ["share", "add", box, "--name", "box", "--with", "near", "--drop"]);
+    const again = await sent(t, near, tree, serving, "box", { args: ["--compress", "off"] });
+    same(tree, join(box, "tree"));
+    assert.ok(finished(again).moved < before + IN_FLIGHT_BYTES, `${finished(again).moved} bytes moved for ${before}`);
+  });
+}
+
 test("a receiver that is killed and started again: the same command goes on by itself", async (t) => {
   const { near, far, inbox, source, box, serving } = await dropping(t);
   const tree = join(source, "tree");

@@ -456,7 +456,12 @@ impl Job<'_> {
                 figures.edited = receipt.edited;
                 return Ok(Some(receipt));
             }
-            Event::Declined(decline) => return Err(Fault::Declined(decline)),
+            Event::Declined(decline) => {
+                if decline == DeclineReason::Busy {
+                    figures.turn_away();
+                }
+                return Err(Fault::Declined(decline));
+            }
             // What is taken back while it is sent is told apart from what was never shared.
             Event::GetRefused(GetRefusal::NoShare) if figures.has_begun() => {
                 return Err(Fault::NoLongerShared { by: Side::There });

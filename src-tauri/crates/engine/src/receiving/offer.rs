@@ -83,12 +83,14 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
         }
         listening.listeners.renewals.only_by(visitor.device.id, &visitor.device.rule);
         met = meet(&visitor);
-        if let Met::Renewed(to, _) = met {
+        if let Met::Renewed(to, transfer) = met {
             return match to.try_send(Renewed { visitor, place }) {
                 Ok(()) => {}
                 // It is just ending, or just being renewed: a moment later it is clear which.
                 Err(TrySendError::Full(back) | TrySendError::Closed(back)) => {
-                    decline(back.visitor.into_session(), DeclineReason::Busy).await;
+                    let mut session = back.visitor.into_session();
+                    session.machine.decline(DeclineReason::Busy);
+                    parting::close(session, &transfer).await;
                 }
             };
         }
@@ -96,10 +98,10 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     match met {
         Met::Renewed(..) | Met::New => ask(listening, visitor, (attempt, None), under_way).await,
         Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), under_way).await,
-        Met::Stopped { kept } => {
+        Met::Stopped(why) => {
             // As if it had run: nobody has declined it.
             let mut session = visitor.into_session();
-            session.machine.cancel(goodbye(Some(&Fault::Cancelled { by: Side::Here, kept })));
+            session.machine.cancel(goodbye(Some(&why)));
             session.close().await;
         }
     }
@@ -159,7 +161,7 @@ async fn wait(
             biased;
             why = &mut taken_back => {
                 why.tell(session);
-                return Err(Fault::cancelled(Side::Here));
+                return Err(why.fault());
             }
             stopped = &mut stopped => {
                 // A program that stops receiving also stops its transfers.
@@ -467,7 +469,7 @@ async fn begin(
         Ok(()) => accepted.open(visitor).await,
         Err(why) => {
             why.tell(&mut visitor.session);
-            Err((Fault::cancelled(Side::Here), visitor.into_session()))
+            Err((why.fault(), visitor.into_session()))
         }
     };
     match (opened, done) {

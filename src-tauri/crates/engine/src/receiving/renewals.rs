@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_model::{DeviceId, DeviceRule};
+use ringway_model::{DeviceId, DeviceRule, Fault};
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::control::{Offer, Receipt};
 use tokio::sync::mpsc;
@@ -74,8 +74,8 @@ enum State {
         /// Since when its sender is not heard, although it would be if it was there.
         silent_since: Option<Instant>,
     },
-    /// A person here stopped it, and had what arrived kept or not.
-    Stopped { until: Instant, kept: bool },
+    /// It was stopped here, and why.
+    Stopped { until: Instant, why: Fault },
     /// All of it is there; its sender may not have heard so, and may come for the receipt. An offer
     /// of it is a new one.
     Received { until: Instant, receipt: Receipt },
@@ -100,8 +100,8 @@ pub(crate) enum Met {
     TooMuch(u64),
     /// More of a transfer that was accepted: its session goes there.
     Renewed(mpsc::Sender<Renewed>, Transfer),
-    /// One that somebody has stopped here.
-    Stopped { kept: bool },
+    /// One that was stopped here, and why.
+    Stopped(Fault),
 }
 
 impl Renewals {
@@ -175,13 +175,21 @@ impl Renewals {
     pub(crate) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
         let mut all = self.all();
         let now = Instant::now();
+        // Wherever it would land now.
+        let stopped = all.iter().filter(|one| one.key.0 == from && one.is_under(&offer.transfer));
+        let why = stopped.filter(|one| !one.state.is_over(now)).find_map(|one| match &one.state {
+            State::Stopped { why, .. } => Some(why.clone()),
+            _ => None,
+        });
+        if let Some(why) = why {
+            return Met::Stopped(why);
+        }
         let mut same: Vec<_> = all.iter_mut().filter(|one| one.key.0 == from && one.attempt == attempt).collect();
         same.retain(|one| !one.state.is_over(now));
         let position = |is: &dyn Fn(&Remembered) -> bool| same.iter().position(|one| is(one));
         let is_this = |one: &Remembered| match &one.state {
             State::Open { latest, .. } => *latest == offer.transfer,
-            State::Stopped { .. } => one.is_under(&offer.transfer),
-            State::Received { .. } | State::TooMuch { .. } => false,
+            State::Stopped { .. } | State::Received { .. } | State::TooMuch { .. } => false,
         };
         let is_waiting = |one: &Remembered| matches!(one.state, State::Open { interrupted: true, .. });
         let is_too_much = |one: &Remembered| matches!(one.state, State::TooMuch { .. });
@@ -195,9 +203,8 @@ impl Renewals {
                 }
                 Met::Renewed(to.clone(), transfer.clone())
             }
-            State::Stopped { kept, .. } => Met::Stopped { kept: *kept },
             // Those were left out.
-            State::Received { .. } => Met::New,
+            State::Stopped { .. } | State::Received { .. } => Met::New,
         }
     }
 
@@ -267,9 +274,9 @@ impl Open {
         });
     }
 
-    /// A person here has stopped it: for so long its sender hears that.
-    pub(crate) fn stopped(self, time: Duration, kept: bool) {
-        self.all.change(self.key, |state| *state = State::Stopped { until: Instant::now() + time, kept });
+    /// It was stopped here: for so long its sender hears why.
+    pub(crate) fn stopped(self, time: Duration, why: Fault) {
+        self.all.change(self.key, |state| *state = State::Stopped { until: Instant::now() + time, why });
     }
 
     /// All of it is there: for so long its sender may come for the receipt.
@@ -287,7 +294,7 @@ impl Drop for Open {
 
 #[cfg(test)]
 mod tests {
-    use ringway_model::{Direction, TransferId};
+    use ringway_model::{Direction, Side, TransferId};
     use ringway_wire::control::Totals;
     use ringway_wire::{Name, OfferedNames};
 
@@ -295,6 +302,7 @@ mod tests {
 
     const LAPTOP: DeviceId = DeviceId([1; 32]);
     const NAS: DeviceId = DeviceId([2; 32]);
+    const STOPPED: Fault = Fault::Cancelled { by: Side::Here, kept: true };
 
     fn offer(number: u8, name: &str) -> (Offer, AttemptKey) {
         let names = vec![name.as_bytes().to_vec()];
@@ -317,7 +325,7 @@ mod tests {
         match renewals.meet(from, &offer, attempt) {
             Met::New => "new",
             Met::Renewed(..) => "renewed",
-            Met::Stopped { .. } => "stopped",
+            Met::Stopped(_) => "stopped",
             Met::TooMuch(_) => "too much",
         }
     }
@@ -352,7 +360,7 @@ mod tests {
             assert_eq!(meet(&renewals, LAPTOP, first + 1, "set"), "renewed");
             open
         };
-        wait(1).stopped(Duration::from_secs(60), true);
+        wait(1).stopped(Duration::from_secs(60), STOPPED);
         let met = [1, 2, 3].map(|number| meet(&renewals, LAPTOP, number, "set"));
         assert_eq!(met, ["stopped", "stopped", "new"]);
         wait(11).received(Duration::from_secs(60), receipt);
@@ -371,11 +379,11 @@ mod tests {
                 .unwrap()
                 .0
         };
-        open(1).stopped(Duration::from_secs(60), true);
+        open(1).stopped(Duration::from_secs(60), STOPPED);
         let receipt = Receipt { failed: 7, ..Receipt::default() };
         open(2).received(Duration::from_secs(60), receipt);
         open(5).received(Duration::ZERO, receipt);
-        open(3).stopped(Duration::ZERO, true);
+        open(3).stopped(Duration::ZERO, STOPPED);
         let met = [1, 2, 3, 4].map(|number| meet(&renewals, LAPTOP, number, "set"));
         assert_eq!(
             met,
@@ -410,7 +418,7 @@ mod tests {
             (0..ForReceiving::here().renewals as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
         assert!(open(LAPTOP, 100).is_none());
         assert!(open(NAS, 100).is_some());
-        held.remove(0).stopped(Duration::from_secs(60), true);
+        held.remove(0).stopped(Duration::from_secs(60), STOPPED);
         held.push(open(LAPTOP, 101).unwrap());
         assert_eq!(meet(&renewals, LAPTOP, 0, "set"), "stopped");
         assert!(open(LAPTOP, 102).is_none());
@@ -463,9 +471,9 @@ mod tests {
             let id = std::array::from_fn(|at| number.to_le_bytes().get(at).copied().unwrap_or_default());
             renewals.open(((LAPTOP, id), PairingNumber::FIRST), offer(1, "set").1, None, (transfer(), 10)).unwrap().0
         };
-        (0..40).for_each(|number| open(number).stopped(Duration::from_secs(60), true));
+        (0..40).for_each(|number| open(number).stopped(Duration::from_secs(60), STOPPED));
         assert_eq!(renewals.all().len(), 40);
-        (40..2 * RENEWALS_ENDED_MAX as u32).for_each(|number| open(number).stopped(Duration::from_secs(60), true));
+        (40..2 * RENEWALS_ENDED_MAX as u32).for_each(|number| open(number).stopped(Duration::from_secs(60), STOPPED));
         assert!(renewals.all().len() <= RENEWALS_ENDED_MAX + ForReceiving::here().renewals);
     }
 }

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use ringway_link::session::Session;
-use ringway_model::{Consent, DeclineReason, Device, DeviceRule};
+use ringway_model::{Consent, DeclineReason, Device, DeviceRule, Fault, Side};
 use ringway_wire::control::{Cancel, GetRefusal, Refusal};
 
 use crate::shared::{Grant, Shared};
@@ -31,6 +31,15 @@ pub(super) enum TakenBack {
 }
 
 impl TakenBack {
+    /// How a transfer ends that waited for its place.
+    pub(super) fn fault(self) -> Fault {
+        match self {
+            Self::Forgotten => Fault::PeerForgotten,
+            Self::NotShared => Fault::NoLongerShared { by: Side::Here },
+            Self::Declined(_) | Self::Cancelled => Fault::cancelled(Side::Here),
+        }
+    }
+
     pub(super) fn tell(self, session: &mut Session) {
         match self {
             Self::Declined(reason) => session.machine.decline(reason),

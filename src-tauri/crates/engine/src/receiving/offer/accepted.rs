@@ -176,9 +176,11 @@ impl Accepted {
         match (&ended, open.take()) {
             (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
             // Without its grant it is refused, and with another one decided anew.
-            (Err(Fault::Cancelled { by: Side::Here, kept }), Some(open)) if !self.is_revoked() => {
-                // Its sender may have paused it, and not know.
-                open.stopped(self.retry.max(PAUSE_TIME_MAX), *kept);
+            (Err(Fault::Cancelled { by: Side::Here, .. }), Some(_)) if self.is_revoked() => {}
+            // Its sender may have paused it, and not know. What is shared again under the name may
+            // be another folder, and goes on without a pause: that takes a new offer.
+            (Err(why @ (Fault::Cancelled { by: Side::Here, .. } | Fault::NoLongerShared { .. })), Some(open)) => {
+                open.stopped(self.retry.max(PAUSE_TIME_MAX), why.clone());
             }
             _ => {}
         }

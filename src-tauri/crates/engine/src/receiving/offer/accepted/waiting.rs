@@ -76,7 +76,7 @@ impl Accepted {
                 () = sleep_until(wait.next_look().unwrap_or_else(Instant::now)), if wait.next_look().is_some() => {}
                 () = sleep_until(wait.ends(full_until)) => return Err(wait.over(error)),
                 stopped = self.taking.transfer.cancelled() => {
-                    if !matches!(stopped, Fault::Cancelled { kept: true, .. }) {
+                    if matches!(stopped, Fault::Cancelled { kept: false, .. }) {
                         self.taking.leave(incoming, Incoming::discard_kept).await;
                     }
                     return Err(stopped);
