@@ -134,6 +134,11 @@ impl Kept {
         self.trees.is_empty()
     }
 
+    /// Whether an earlier attempt was building that top-level folder.
+    pub(super) fn has_top(&self, top: &[u8]) -> bool {
+        self.trees.iter().any(|tree| tree.dir.metadata(top).is_ok_and(|there| there.kind == Kind::Dir))
+    }
+
     /// Whether contents are compared wherever something is there already.
     pub(super) fn is_suspect(&self) -> bool {
         self.is_suspect

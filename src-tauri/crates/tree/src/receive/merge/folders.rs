@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::{OnConflict, Operation};
-use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_wire::RelPath;
 
 use crate::descriptors::patiently;
@@ -17,7 +17,7 @@ use crate::filesystem::spelling::Names;
 use crate::receive::failures::{EntryError, Trouble, during, folder_trouble};
 use crate::receive::manner::Manner;
 use crate::receive::merge::case_folding::Folding;
-use crate::receive::received_before::Brought;
+use crate::receive::received_before::{self, Brought};
 use crate::receive::staging::inheritance::Inheritance;
 use crate::receive::staging::open_made_as;
 use crate::receive::staging::read_only_folders::{Opening, Openings};
@@ -332,6 +332,7 @@ impl<'i> FolderCache<'i> {
         let on_existing = match (existing, policy.on_conflict) {
             (None, _) => None,
             (Some(_), OnConflict::RenameTop) => brought.as_ref().map(|_| Policy::Update),
+            (Some(Kind::Dir), _) if self.was_made_meanwhile(top) => None,
             (Some(_), on_conflict) => Some(Policy::by(on_conflict)),
         };
         match (on_existing, existing) {
@@ -352,6 +353,21 @@ impl<'i> FolderCache<'i> {
             }
             (Some(_), _) => Err(EntryError::IN_THE_WAY.into()),
         }
+    }
+
+    /// Whether somebody else made the folder `top` while this transfer runs: since this attempt
+    /// began, as far as the filesystem tells when a folder was made, or while an earlier attempt
+    /// was building it. What comes then gets a number in the end.
+    fn was_made_meanwhile(&self, top: &[u8]) -> bool {
+        let Incoming { root, policy, staging, .. } = self.incoming;
+        let Some(made) = root.dir.open_dir(top).ok().and_then(|folder| received_before::born(&folder)) else {
+            return false;
+        };
+        let is_newer_than = |began: Option<Timestamp>| began.is_some_and(|began| made > began);
+        let (began, first_began) = (staging.times.began, staging.times.first_began);
+        let is_made = is_newer_than(began) || (is_newer_than(first_began) && staging.kept.has_top(top));
+        // Another transfer of the same device may have brought it.
+        is_made && policy.top.brought(top).is_none()
     }
 
     /// Makes what is missing of `path` from the top; going down by descriptors makes the depth cost

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::disk::Dir;
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{Kind, Metadata};
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_wire::lane::{Entry, EntryKind};
 use rustix::io::Errno;
 
@@ -273,16 +273,31 @@ pub(in crate::receive) fn rename_over(
     let version = |there: &Metadata| (there.dev, there.ino, there.kind, there.size, there.mtime);
     let holds = |known| from.metadata(from_name).is_ok_and(|there| version(&there) == version(known));
     let is_shared = || from.metadata(from_name).is_ok_and(|there| there.is_renewed_since(was));
-    if holds(was) && !is_shared() && !exchanges::has_writers(from, from_name, was) {
+    let is_unchanged = holds(was) && !is_shared();
+    if is_unchanged && !exchanges::has_writers(from, from_name, was) {
         return from.unlink(from_name);
     }
+    let written = is_unchanged.then(|| from.open_read(from_name).ok()).flatten();
     let exchanged = from.exchange(from_name, dir, name);
+    if let Some(file) = written {
+        count_as_changed(from, &file, was);
+    }
     // It may have been saved once more. What was saved stays, under a number if not under its name.
     if exchanged.is_err() || !holds(staged) {
         let numbered = free_number(name, true, |name| from.rename_noreplace(from_name, dir, name));
         numbered.map_err(|error| exchanged.err().unwrap_or(error))?;
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Gives a file a new change time, by which it counts as the owner's from now on, where the
+/// exchanges gave it none (XFS). Nobody else's file can be given one.
+fn count_as_changed(dir: &Dir, file: &OwnedFd, was: &Metadata) {
+    if let Ok(there) = metadata_of(file)
+        && there.ctime == was.ctime
+    {
+        let _ = dir.disk().set_mode(file.as_fd(), there.mode);
+    }
 }
 
 /// Whether a folder takes a new name. One entry may be refused by itself: it is immutable, or

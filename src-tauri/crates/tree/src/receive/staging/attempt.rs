@@ -245,7 +245,7 @@ pub(in crate::receive) struct Times {
     /// When this attempt began.
     pub(in crate::receive) began: Option<Timestamp>,
     /// When the first attempt began, as far as that is known.
-    first_began: Option<Timestamp>,
+    pub(in crate::receive) first_began: Option<Timestamp>,
     /// Until when it has written into folders that nobody sees yet.
     wrote_until: Mutex<Option<Timestamp>>,
 }

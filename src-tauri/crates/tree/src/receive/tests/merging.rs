@@ -460,19 +460,6 @@ fn links_merge_by_policy_too() {
     assert_eq!(site.names(), ["tree"]);
 }
 
-/// A filesystem of its own in an image, made and mounted where that is possible.
-fn filesystem(image: &Path, at: &Path, make: &[&str]) -> Option<Mount> {
-    fs::File::create(image).unwrap().set_len(64 << 20).unwrap();
-    let made = std::process::Command::new(make[0]).args(&make[1..]).arg(image).output();
-    if !made.is_ok_and(|output| output.status.success()) {
-        println!("skipped: {} makes no such filesystem here", make[0]);
-        return None;
-    }
-    // What a vfat cannot keep of a mode is no failure with this.
-    let options = if make[0] == "mkfs.vfat" { "loop,quiet" } else { "loop" };
-    Mount::by(at, &["-o", options, image.to_str().unwrap()])
-}
-
 /// Of names that differ by case in a folder that folds them the first stays whole, under every
 /// policy, and the others are named.
 fn assert_names_do_not_meet(site: &Site, folder: &str) {
@@ -835,4 +822,46 @@ fn contents_that_links_repeat_count_against_what_was_accepted() {
     assert_eq!(reasons(&failures), expected);
     assert_eq!((receipt.there.files, receipt.there.links), (2, 2));
     assert_eq!(names_in(&site.at("tree/mounted")), ["after", "link 0", "link 1"]);
+}
+
+/// As long as a kernel's clock takes to tell another time.
+const TICK: std::time::Duration = std::time::Duration::from_millis(20);
+
+#[test]
+fn folder_that_the_owner_makes_while_its_transfer_runs_is_left_alone_whatever_the_policy_is() {
+    for on_conflict in [OnConflict::Replace, OnConflict::Keep, OnConflict::Rename, OnConflict::RenameTop] {
+        for resumed in [false, true] {
+            let site = Site::new();
+            let mut incoming = site.begin(on_conflict);
+            std::thread::sleep(TICK);
+            if resumed {
+                let begun = Lane::default().folder("late").file("b", b"theirs");
+                incoming.run_lane(&mut Wire::new(begun.end().0), &mut io(IoMode::Auto)).unwrap();
+                drop(incoming.keep());
+            }
+            fs::create_dir_all(site.at("late/sub")).unwrap();
+            fs::write(site.at("late/sub/a"), "mine").unwrap();
+            if resumed {
+                incoming = site.begin(on_conflict);
+            }
+            let lane = Lane::default().folder("late").folder("late/sub").file("a", b"theirs");
+            let (_, _, failures) = cross(&incoming, vec![lane]);
+            assert_eq!((failures, site.names()), (vec![], vec!["late".into(), "late (1)".into()]), "{on_conflict:?}");
+            assert_eq!((&*site.text("late/sub/a"), &*site.text("late (1)/sub/a")), ("mine", "theirs"));
+        }
+    }
+}
+
+#[test]
+fn folder_that_the_same_device_brought_meanwhile_is_merged_into() {
+    let site = Site::new();
+    let lane = || vec![Lane::default().folder("twice").file("a", b"theirs")];
+    let first = site.begin(OnConflict::Replace);
+    std::thread::sleep(TICK);
+    let second = site.options(OnConflict::Replace);
+    let attempt = AttemptKey::new(b"the same device", &OfferedNames::default());
+    let (_, _, failures) = site.receive(DestinationOptions { attempt, ..second }, lane());
+    assert_eq!(failures, []);
+    let (_, _, failures) = cross(&first, lane());
+    assert_eq!((failures, site.names()), (vec![], vec!["twice".into()]));
 }

@@ -107,8 +107,12 @@ fn saves(site: &Site, rel: &str, text: &'static str) -> Act {
 
 fn received() -> Site {
     let site = Site::new();
-    site.receive(site.options(UPDATE), vec![Lane::default().made("album", 0o755).file("a", b"old")]);
+    receive_old(&site);
     site
+}
+
+fn receive_old(site: &Site) {
+    site.receive(site.options(UPDATE), vec![Lane::default().made("album", 0o755).file("a", b"old")]);
 }
 
 /// Receives a lane while the owner acts; what has failed.
@@ -325,6 +329,26 @@ fn what_a_program_writes_that_had_a_file_open_before_that_was_replaced_stays() {
     let failures = receive_while(&site, lane, vec![(When::BeforeExchanging, opens), (When::BeforeRemoving, writes)]);
     assert_eq!((failures, texts(&site)), (vec![], vec!["new".to_owned(), "saved".to_owned()]));
     assert_eq!(site.text("album/a"), "saved");
+}
+
+#[test]
+fn file_that_a_program_has_open_counts_as_changed_where_an_exchange_leaves_no_time() {
+    let site = Site::new();
+    fs::create_dir(&site.root).unwrap();
+    let image = tempfile::NamedTempFile::new().unwrap();
+    let Some(_mount) = filesystem(image.path(), &site.root, &["mkfs.xfs", "-q", "-f"]) else { return };
+    receive_old(&site);
+    let mode = || fs::metadata(site.at("album/a")).unwrap().mode();
+    let (before, writer) = (mode(), fs::File::options().append(true).open(site.at("album/a")).unwrap());
+    let lane = || vec![Lane::default().folder("album").entry(&newer("a", b"new"), b"new")];
+    for time in 0..2 {
+        let (receipt, _, failures) = site.receive(site.options(UPDATE), lane());
+        assert_eq!((failures, receipt.edited), (vec![], 1), "{time}");
+        assert_eq!((&*site.text("album/a"), &*site.text("album/a (1)")), ("old", "new"));
+        assert_eq!(names_in(&site.at("album")), ["a", "a (1)"]);
+    }
+    drop(writer);
+    assert_eq!(mode(), before);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What may be there after a stream was received, knowing what was there and what was sent; nothing
 //! of how the receiver works.
+use std::collections::HashSet;
+
 use super::tree::{At, Node, Tree};
 use super::*;
 
@@ -137,16 +139,25 @@ pub(super) struct Judge {
     sent: Sent,
     /// What was received, as it was left.
     received: Tree,
+    /// The names at the top after the last session, once there was one.
+    tops: Option<HashSet<String>>,
+    /// Folders at the top that the owner has made since the first session.
+    made: HashSet<String>,
 }
 
 impl Judge {
     pub(super) fn new(policy: OnConflict) -> Self {
-        Self { policy, sent: Sent::default(), received: Tree::new() }
+        Self { policy, sent: Sent::default(), received: Tree::new(), tops: None, made: HashSet::new() }
     }
 
     /// Whether what a session has made of `before` is something that a yes to [`OFFERED`] allows.
     pub(super) fn session(&mut self, before: &Tree, after: &Tree, sent: Sent, is_complete: bool) -> Result<(), String> {
         self.sent.add(&sent);
+        let tops = |tree: &Tree| tree.keys().filter(|path| !path.contains('/')).cloned().collect::<HashSet<_>>();
+        if let Some(known) = &self.tops {
+            self.made.extend(tops(before).difference(known).cloned());
+        }
+        self.tops = Some(tops(after));
         before.iter().try_for_each(|(path, was)| self.existing(path, was, after.get(path), before))?;
         for (path, is) in after {
             if before.get(path).is_none_or(|was| was.ino != is.ino) {
@@ -243,16 +254,18 @@ impl Judge {
                 Node::Link(target) => sent.allows_link(path, target),
                 Node::Folder => false,
             };
+            let is_under_a_number = || {
+                let asked = |at: &String| at.split('/').map(without_number).eq(path.split('/').map(str::to_owned));
+                after.iter().any(|(at, is)| asked(at) && is_it(is))
+            };
             let is_there = match self.policy {
                 OnConflict::Replace => after.get(path).is_some_and(is_it),
                 // What was there is kept, whatever it is.
                 OnConflict::Keep => before.contains_key(path) || after.get(path).is_some_and(is_it),
-                OnConflict::Rename | OnConflict::RenameTop => {
-                    let asked = |at: &String| at.split('/').map(without_number).eq(path.split('/').map(str::to_owned));
-                    after.iter().any(|(at, is)| asked(at) && is_it(is))
-                }
+                OnConflict::Rename | OnConflict::RenameTop => is_under_a_number(),
             };
-            if !is_there {
+            let has_a_number = || self.made.contains(top(path)) && is_under_a_number();
+            if !is_there && !has_a_number() {
                 return Err(format!("{path} was confirmed and is {:?}", after.get(path)));
             }
         }
