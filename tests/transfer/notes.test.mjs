@@ -110,7 +110,8 @@ mounting("doctor, recv and the log of a service say why a note cannot be kept, w
   const why = /could not keep a note of near \([-0-9a-f]+\): .*database or disk is full/;
   await eventually("a line of the receiver", () => why.test(receiving.said()));
   assert.ok(!receiving.said().includes("nnnn"));
-  await receiving.kill();
+  receiving.kill();
+  await receiving.exit();
   const log = join(base, "log");
   const serving = far.start(["serve", inbox, "--listen", receiving.target, "--no-announce", "--log", log]);
   t.after(() => serving.kill());
@@ -147,7 +148,8 @@ test("a receiver that is quiet prints nothing of a note, and keeps it", async (t
   const { inbox, near, far } = strangers(t);
   const receiving = await receiver(t, far, inbox, { once: false });
   assert.equal((await note(near, "first", receiving.target)).status, EXIT.all);
-  await receiving.kill();
+  receiving.kill();
+  await receiving.exit();
   const quiet = far.start(["recv", inbox, "--listen", receiving.target, "--quiet", "--once"]);
   t.after(() => quiet.kill());
   // It does not say when it listens; until then it is refused.

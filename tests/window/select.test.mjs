@@ -28,6 +28,7 @@ driven("what matches a pattern is left out of what is sent and copied, counted a
   const paired = await near.run(["pair", first.target, "--code-file", near.codeFile(CODE)]);
   assert.equal(paired.status, EXIT.all, paired.said());
   first.kill();
+  await first.exit();
   const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes"]);
   t.after(() => receiving.kill());
   await receiving.event("listening");

@@ -94,6 +94,7 @@ driven("a folder dropped on a card while another machine is being reached goes t
   const paired = await near.run(["pair", first.target, "--code-file", near.codeFile(CODE)]);
   assert.equal(paired.status, 0, paired.said());
   first.kill();
+  await first.exit();
   const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes", "--once"]);
   t.after(() => receiving.kill());
   await receiving.event("listening");
@@ -123,6 +124,7 @@ driven("what is dropped, dropped again and pasted is one list; a click picks a c
   const paired = await near.run(["pair", first.target, "--code-file", near.codeFile(CODE)]);
   assert.equal(paired.status, 0, paired.said());
   first.kill();
+  await first.exit();
   const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes", "--once"]);
   t.after(() => receiving.kill());
   await receiving.event("listening");

@@ -184,7 +184,8 @@ pub(crate) async fn until(is_so: impl Fn() -> bool) {
 }
 
 pub(crate) async fn end(transfer: &Transfer) -> Arc<Report> {
-    timeout(LONG, transfer.wait()).await.unwrap()
+    let ended = timeout(LONG, transfer.wait()).await;
+    ended.unwrap_or_else(|_| panic!("{:?} has not ended: {:?}", transfer.direction(), transfer.progress()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
