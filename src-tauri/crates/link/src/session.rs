@@ -257,9 +257,9 @@ impl Session {
         timeout(CLOSE_TIME_MAX, closing).await.is_ok_and(|closed| closed.is_ok())
     }
 
-    /// The same; returns why the peer has cancelled, if it has: it may have said so before it had
-    /// this end's answer. Nothing else that it still says has a meaning.
-    pub async fn close_hearing(mut self) -> Option<Cancel> {
+    /// The same, and why the peer has cancelled, if it has: it may have said so before it had this
+    /// end's answer. Nothing else that it still says has a meaning.
+    pub async fn close_hearing(mut self) -> (bool, Option<Cancel>) {
         let mut heard = None;
         while let Some(event) = self.machine.poll_event() {
             if let Event::Cancelled(cancel) = event {
@@ -276,8 +276,8 @@ impl Session {
             }
             Ok::<_, Fault>(())
         };
-        let _ = timeout(CLOSE_TIME_MAX, closing).await;
-        heard
+        let is_read = timeout(CLOSE_TIME_MAX, closing).await.is_ok_and(|closed| closed.is_ok());
+        (is_read, heard)
     }
 }
 

@@ -7,11 +7,13 @@ use crate::wire_convert::decode_cancel;
 
 /// Closes a session in which more of `transfer` was refused for now, and ends the transfer if a
 /// person at the other end has cancelled it. That is said behind the offer, or the request, so that
-/// it may be heard after the answer.
-pub(super) async fn close(session: Session, transfer: &Transfer) {
-    if let Some(cancel) = session.close_hearing().await {
+/// it may be heard after the answer. Returns whether the other end has heard all.
+pub(super) async fn close(session: Session, transfer: &Transfer) -> bool {
+    let (is_heard, cancel) = session.close_hearing().await;
+    if let Some(cancel) = cancel {
         end_if_cancelled(transfer, &decode_cancel(cancel));
     }
+    is_heard
 }
 
 /// Ends the transfer if that is the word of a person at the other end, in a session that it has not

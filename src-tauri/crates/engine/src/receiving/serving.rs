@@ -324,6 +324,9 @@ impl Serving {
         if ended.as_ref().is_err_and(|error| error.outage().is_some()) {
             // The other end may be unreachable, so its goodbye is not waited for.
             tokio::spawn(session.close());
+        } else if matches!(ended, Err(Fault::Paused { .. })) {
+            // A requester that has cancelled in this moment does not come again.
+            parting::close(session, &self.transfer).await;
         } else {
             session.close().await;
         }

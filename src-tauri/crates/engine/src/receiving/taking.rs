@@ -32,6 +32,7 @@ use crate::limits::LANES_MAX;
 use crate::local::own_folders;
 use crate::receiving::asking::Questions;
 use crate::receiving::listeners::OpenDoor;
+use crate::receiving::parting;
 use crate::receiving::renewals::Renewed;
 use crate::send::lanes::Admitted;
 use crate::shared::{DropPlace, Shared};
@@ -351,7 +352,13 @@ impl Taking {
             _ => Cancel::Failed,
         });
         // The sender should hear at once, not after the cleaning; if it cannot, it notices the cut.
-        let heard = tokio::spawn(session.close_heard());
+        let heard = if outage.is_some() && !self.keeps {
+            // A sender that has cancelled in this moment waits for nothing, and does not come again.
+            let transfer = self.transfer.clone();
+            tokio::spawn(async move { parting::close(session, &transfer).await })
+        } else {
+            tokio::spawn(session.close_heard())
+        };
         // Who breaks the rules of a transfer does not continue it, nor does who stops it and says
         // that nothing is to be kept.
         let error = match error {

@@ -134,6 +134,19 @@ async fn a_transfer_that_lost_its_connection_can_be_paused_too() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_that_crosses_the_word_of_a_pause_there_is_heard() {
+    for later in [0, 100, 300, 1_000] {
+        let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+        both.receiving.pause().unwrap();
+        tokio::time::sleep(Duration::from_micros(later)).await;
+        both.sending.cancel(OnCancel::Keep);
+        for (one, by) in [(&both.sending, Side::Here), (&both.receiving, Side::There)] {
+            assert_eq!(*failed(&*end(one).await), Fault::Cancelled { by, kept: true }, "after {later} µs");
+        }
+    }
+}
+
 /// Cancels it at one end, and checks that both ends tell who it was, and what is left.
 async fn assert_cancelled(both: UnderWay, by_sender: bool, then: OnCancel) {
     let (here, there) = if by_sender { (&both.sending, &both.receiving) } else { (&both.receiving, &both.sending) };
