@@ -353,7 +353,8 @@ impl Taking {
         });
         // The sender should hear at once, not after the cleaning; if it cannot, it notices the cut.
         let heard = if outage.is_some() && !self.keeps {
-            // A sender that has cancelled in this moment waits for nothing, and does not come again.
+            // A sender that has cancelled in this moment waits for nothing, and does not come
+            // again.
             let transfer = self.transfer.clone();
             tokio::spawn(async move { parting::close(session, &transfer).await })
         } else {

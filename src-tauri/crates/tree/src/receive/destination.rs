@@ -43,6 +43,11 @@ impl FolderIdentity {
     /// Bytes of an encoded identity.
     pub const ENCODED_LEN: usize = 8 + 8 + 1 + 8 + 1 + 8 + 4;
 
+    /// When the folder was made, where its filesystem keeps inode numbers and tells that.
+    pub(in crate::receive) fn born(&self) -> Option<Timestamp> {
+        self.born
+    }
+
     /// As bytes, for a store.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Self::ENCODED_LEN);

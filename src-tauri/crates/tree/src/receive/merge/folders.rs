@@ -17,12 +17,12 @@ use crate::filesystem::spelling::Names;
 use crate::receive::failures::{EntryError, Trouble, during, folder_trouble};
 use crate::receive::manner::Manner;
 use crate::receive::merge::case_folding::Folding;
-use crate::receive::received_before::{self, Brought};
+use crate::receive::received_before::Brought;
 use crate::receive::staging::inheritance::Inheritance;
 use crate::receive::staging::open_made_as;
 use crate::receive::staging::read_only_folders::{Opening, Openings};
 use crate::receive::staging::temporaries::Temporaries;
-use crate::receive::{Incoming, MADE_FOLDER_MODE};
+use crate::receive::{FolderIdentity, Incoming, MADE_FOLDER_MODE};
 
 /// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly
 /// every case.
@@ -360,9 +360,9 @@ impl<'i> FolderCache<'i> {
     /// was building it. What comes then gets a number in the end.
     fn was_made_meanwhile(&self, top: &[u8]) -> bool {
         let Incoming { root, policy, staging, .. } = self.incoming;
-        let Some(made) = root.dir.open_dir(top).ok().and_then(|folder| received_before::born(&folder)) else {
-            return false;
-        };
+        // Without lasting inode numbers (FAT, exFAT) nobody knows either what the device brought.
+        let made = root.dir.open_dir(top).ok().and_then(|folder| FolderIdentity::of(&folder).ok()?.born());
+        let Some(made) = made else { return false };
         let is_newer_than = |began: Option<Timestamp>| began.is_some_and(|began| made > began);
         let (began, first_began) = (staging.times.began, staging.times.first_began);
         let is_made = is_newer_than(began) || (is_newer_than(first_began) && staging.kept.has_top(top));
