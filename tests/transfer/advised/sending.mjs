@@ -213,23 +213,6 @@ export default [
     },
   },
   {
-    title: "what went to a forgotten device is sent elsewhere",
-    keys: ["name the files and the target: ringway send FOLDER TARGET."],
-    async run(t, follower) {
-      const { near, far, inbox, tree, port } = await known(t);
-      const first = await receiver(t, far, inbox, { port, code: null });
-      await says(near, ["send", tree, "far"]);
-      await first.exit();
-      const [{ number }] = (await asked(near, ["inbox", "--sent"])).filter(({ event }) => event === "past");
-      await says(near, ["devices", "forget", "far"]);
-      const [send] = follower.reads(await says(near, ["send", "--again", String(number)], EXIT.notAuthenticated), this.keys[0]);
-      const second = await receiver(t, far, inbox, { port });
-      writeFileSync(join(tree, "more"), "more");
-      await follower.runs(near, send, { fill: { FOLDER: tree, TARGET: second.target }, env: { RINGWAY_CODE: CODE } });
-      same(tree, join(inbox, "tree"));
-    },
-  },
-  {
     title: "what was sent to this very device is copied",
     keys: ["Name another device; `ringway copy` copies on this one."],
     async run(t, follower) {
