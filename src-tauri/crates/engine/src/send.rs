@@ -183,6 +183,11 @@ impl Job<'_> {
         // A receiver that has accepted it before asks nobody.
         let mut listing = if self.transfer.figures().has_begun() { Listing::Over } else { Listing::Due(offered) };
         let mut stall = Stall::new(self.timeout, std::time::Instant::now());
+        // An answer that is there at once would be the last word of the session: who comes only to
+        // say that a person has cancelled does so before it hears that.
+        if let Some(stopped) = self.transfer.stopped() {
+            return self.stopped(session, stopped).await;
+        }
         loop {
             tokio::select! {
                 event = session.next() => match event? {

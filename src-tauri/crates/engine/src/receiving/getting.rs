@@ -208,6 +208,10 @@ impl Getting<'_> {
     /// Waits for the offer of what was asked for.
     async fn offered(&self, session: &mut ringway_link::session::Session) -> Result<(Offer, Arc<OfferedNames>), Fault> {
         let answer_by = Instant::now() + ANSWER_TIME_MAX;
+        // As with what is sent: a cancel is said before the answer is heard.
+        if let Some(stopped) = self.transfer.stopped() {
+            return Err(stopped);
+        }
         loop {
             tokio::select! {
                 event = session.next() => match event? {

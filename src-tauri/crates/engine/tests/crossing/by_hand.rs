@@ -153,8 +153,7 @@ async fn assert_cancelled(both: UnderWay, by_sender: bool, then: OnCancel) {
     here.cancel(then);
     let kept = then == OnCancel::Keep;
     for (one, by) in [(here, Side::Here), (there, Side::There)] {
-        let report = timeout(LONG, one.wait()).await.unwrap();
-        assert_eq!(*failed(&report), Fault::Cancelled { by, kept });
+        assert_eq!(*failed(&*end(one).await), Fault::Cancelled { by, kept });
     }
     let left = fs::read_dir(both.lab.path("in")).unwrap().count();
     assert_eq!(left, usize::from(kept), "what arrived is kept where that was said");
@@ -172,7 +171,7 @@ async fn what_the_sender_has_paused_can_be_cancelled_at_either_end() {
             // Until then it comes for nothing.
             let sending = both.sending.clone();
             both.receiving.cancel(OnCancel::Remove);
-            timeout(LONG, both.receiving.wait()).await.unwrap();
+            end(&both.receiving).await;
             sending.resume();
         }
         assert_cancelled(both, by_sender, OnCancel::Remove).await;

@@ -367,6 +367,20 @@ impl Mallory {
         }
     }
 
+    /// Answers a device that is paired already as a receiver that says this together with its hello,
+    /// before anything is offered.
+    pub(crate) async fn answers_at_once(&self, listener: &TcpListener, with: &Message) -> Channel {
+        let mut session = self.answer(listener).await;
+        let mut machine = Machine::listen(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
+        machine.handle_message(session.hear().await.expect("a hello"), 0).unwrap();
+        assert!(matches!(machine.poll_event(), Some(Event::HelloReceived { .. })));
+        machine.welcome(true, true);
+        let mut bytes: Vec<u8> = std::iter::from_fn(|| machine.poll_transmit()).flatten().collect();
+        with.encode(&mut bytes);
+        session.say_raw(&bytes).await;
+        session
+    }
+
     /// Pairs with a sender whose code is `code`, and refuses the offer that it then makes.
     pub(crate) async fn pairs_and_refuses(&self, listener: &TcpListener, code: &str, refusal: Refusal) -> Channel {
         let mut session = self.answer(listener).await;

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ringway_engine::SendRequest;
-use ringway_engine::limits::ANSWER_TIME_MAX;
-use ringway_model::{Compression, DeclineReason, Fault, Outcome, Report, Source};
-use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt, Refusal};
+use ringway_engine::limits::{ANSWER_TIME_MAX, TICK};
+use ringway_model::{Compression, DeclineReason, Fault, OnCancel, Outcome, Report, Side, Source, Stage};
+use ringway_wire::control::{Cancel, EntryFailed, Message, Micros, Progress, Proven, Receipt, Refusal};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::mallory::{Channel, Mallory};
 use super::{CODE, Device, LONG, assert_about, at, given};
@@ -115,6 +115,39 @@ async fn sender_gives_up_a_receiver_that_does_not_answer_for_ten_minutes() {
     assert!(matches!(report.outcome, Outcome::Failed(Fault::Declined(DeclineReason::NoAnswer))), "{report:?}");
     assert_about(waits_since.elapsed(), ANSWER_TIME_MAX);
     offered.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancel_is_said_to_a_paused_receiver_however_early_that_answers() {
+    // Which of the two a session looks at first is chance.
+    for _ in 0..8 {
+        let laptop = Device::new("laptop");
+        fs::write(laptop.path("file"), "contents").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut request = request(laptop.path("file"), &listener);
+        request.options.retry = Some(LONG);
+        let transfer = laptop.engine.send(request);
+        let mallory = Mallory::new();
+        let mut session = mallory.accepts(&listener, CODE, 1).await;
+        session.say(&Message::Cancel(Cancel::Paused)).await;
+        let _ = session.stream.shutdown().await;
+        let paused = async {
+            while transfer.progress().stage != Stage::Paused {
+                sleep(TICK).await
+            }
+        };
+        timeout(LONG, paused).await.unwrap();
+        transfer.cancel(OnCancel::Keep);
+        let mut session = mallory.answers_at_once(&listener, &Message::Decline(DeclineReason::Paused)).await;
+        let mut heard = Vec::new();
+        while let Some(message) = session.hear().await {
+            heard.push(message);
+        }
+        assert!(matches!(heard.last(), Some(Message::Cancel(Cancel::ByPersonKeeping))), "{heard:?}");
+        let _ = session.stream.shutdown().await;
+        let report = timeout(LONG, transfer.wait()).await.unwrap();
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here, .. })), "{report:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
