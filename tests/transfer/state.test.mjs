@@ -1,11 +1,11 @@
 // A device's own files (settings, identity, database), damaged, full or read-only: each problem is
 // reported with its remedy, and sending works without writing.
 import assert from "node:assert/strict";
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture } from "../setup/process.mjs";
-import { BOUND_BY_MODES, EXIT, asked, ends, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+import { BOUND_BY_MODES, EXIT, asked, ends, eventually, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 import { filled, mounting } from "./mounts.mjs";
 
 const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.toml");
@@ -160,4 +160,35 @@ mounting("sending to a known device goes on where nothing can be written: a full
   rmSync(join(data, "filler"));
   const [good] = (await asked(near, ["doctor"])).filter(({ check }) => check === "state");
   assert.equal(good.state, "good");
+});
+
+mounting("a receiver whose own disk is full says so, knows what came, and writes it down when there is room", async (t, { mount }) => {
+  const all = await acquainted(t);
+  const { near, far, base, inbox, tree } = all;
+  const [data, aside] = [far.env.XDG_DATA_HOME, join(base, "aside")];
+  renameSync(data, aside);
+  mkdirSync(data, { mode: 0o700 });
+  if (!mount(data, "-t", "tmpfs", "-o", "size=4m", "none")) return t.skip("mounting is not allowed here");
+  cpSync(aside, data, { recursive: true });
+  chmodSync(kept(far, "identity.pem"), 0o600);
+  const receiving = await receiver(t, far, inbox, { code: null, once: false, args: ["--on-conflict", "update"] });
+  filled(data, 0);
+  const send = async (target) => {
+    const sending = sender(t, near, tree, target, { code: null });
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+  };
+  await send(receiving.target);
+  await eventually("a word on that", () => /not in the history\. .*ringway\.db/.test(receiving.stderr));
+  writeFileSync(join(tree, "more"), "more");
+  await send(receiving.target);
+  assert.deepEqual(readdirSync(inbox), ["tree"], "the same folder is no other's");
+  rmSync(join(data, "filler"));
+  const outcomes = async () => (await asked(far, ["inbox"])).map(({ outcome }) => outcome);
+  await eventually("both in the history", async () => String(await outcomes()) === "complete,complete,complete");
+  receiving.kill("SIGKILL");
+  const again = await receiver(t, far, inbox, { code: null, once: false, args: ["--on-conflict", "update"] });
+  writeFileSync(join(tree, "more"), "still more");
+  await send(again.target);
+  assert.equal(readFileSync(join(inbox, "tree/more"), "utf8"), "still more");
+  assert.deepEqual(readdirSync(inbox), ["tree"], "it was noted");
 });

@@ -423,6 +423,9 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
             "The staging folder {path} could not be removed. A later transfer into that folder removes it."
         ));
     }
+    if let Some(why) = transfer.not_in_history() {
+        out.warn(not_in_history(&why));
+    }
     for (side, path) in [("Here", report.here), ("There", report.there)] {
         if let Some(path) = path {
             out.detail(format_args!("{side}: {}", path_taken::path_taken(path)));
@@ -443,6 +446,11 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
         let dropped = counted(report.lanes_dropped.into(), "more lane");
         out.detail(format_args!("Done without {dropped}, which could not be opened or broke at once"));
     }
+}
+
+/// That a transfer could not be written down when it ended.
+pub(crate) fn not_in_history(why: &Fault) -> String {
+    format!("This transfer is not in the history. {}", words::error(why).what)
 }
 
 /// The failed ones by name, as many as a person wants to read.

@@ -272,6 +272,10 @@ pub const NOTED_FIRST_AFTER: Duration = Duration::from_secs(5);
 /// See [`NOTED_FIRST_AFTER`].
 pub const NOTED_EVERY: Duration = Duration::from_secs(60);
 
+/// How often it is tried to write down how a transfer ended, where that could not be done at its
+/// end: a person who has made room looks soon.
+pub const NOTED_AGAIN_EVERY: Duration = Duration::from_secs(10);
+
 /// A transfer of which nothing has moved for so long is said to be stalled.
 pub const STALLED_AFTER: Duration = Duration::from_secs(5);
 

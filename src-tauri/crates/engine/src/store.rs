@@ -18,12 +18,14 @@ mod rules;
 pub mod series;
 mod shares;
 pub(crate) mod targets;
+mod unnoted;
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
@@ -34,6 +36,7 @@ use ringway_tree::receive::Brought;
 use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::devices::target::Address;
 use crate::limits::DEFAULT_PORT;
@@ -43,6 +46,11 @@ pub(crate) use begun::BegunInto;
 pub(crate) use notes::Kept;
 pub(crate) use pairings::PairingNumber;
 pub(crate) use shares::{ShareNumber, SharedFolder, StoredShare};
+use unnoted::Unnoted;
+
+/// How many transfers wait to be written down at the most. A device that is paired can make many
+/// while the disk is full.
+const ENDS_WAITING_MAX: usize = 256;
 
 const FILE_NAME: &str = "ringway.db";
 
@@ -76,6 +84,10 @@ const DEVICES: &str = "SELECT id, name, paired_at, last_seen, last_address, cons
 pub(crate) struct Store {
     path: PathBuf,
     opened: Mutex<Opened>,
+    /// Locked before what is opened.
+    unnoted: Mutex<Unnoted>,
+    /// Places for transfers that have ended, and whose end could not be written down yet.
+    ends_waiting: Arc<Semaphore>,
 }
 
 /// The file as it was opened.
@@ -98,7 +110,12 @@ impl Store {
     pub(crate) fn open(folder: &Path) -> Result<Self, Fault> {
         let path = folder.join(FILE_NAME);
         let opened = Mutex::new(open(&path)?);
-        Ok(Self { path, opened })
+        Ok(Self { path, opened, unnoted: Mutex::default(), ends_waiting: Arc::new(Semaphore::new(ENDS_WAITING_MAX)) })
+    }
+
+    /// A place for a transfer whose end is to be written down later; none where too many wait.
+    pub(crate) fn waits_to_be_kept(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.ends_waiting).try_acquire_owned().ok()
     }
 
     /// Whether it can be written: looks without changing anything.
@@ -223,32 +240,53 @@ impl Store {
 
     /// Notes what a device has brought under top-level paths, in place of what it brought there
     /// before. Of a device that was forgotten since that pairing nothing is noted: if it is paired
-    /// anew, it may replace nothing here.
+    /// anew, it may replace nothing here. What cannot be noted is kept in mind, and noted the next
+    /// time.
     pub(crate) fn note_brought(
         &self,
-        (id, pairing): (DeviceId, PairingNumber),
+        paired: (DeviceId, PairingNumber),
         brought: &[(Vec<u8>, Brought)],
     ) -> Result<(), Fault> {
-        self.with(|connection| {
+        let mut unnoted = self.unnoted.lock();
+        let noted = self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            if !pairings::is_paired_as(&transaction, id, pairing)? {
-                return Ok(());
+            let mut devices = vec![paired.0];
+            for (id, pairing, path, what) in unnoted.all() {
+                note(&transaction, (id, pairing), path, what)?;
+                if !devices.contains(&id) {
+                    devices.push(id);
+                }
             }
             for (path, brought) in brought {
-                // The latest has the highest number.
-                transaction.execute(
-                    "INSERT OR REPLACE INTO brought (device, path, what) VALUES (?1, ?2, ?3)",
-                    params![id.0, path, brought.encode()],
-                )?;
+                note(&transaction, paired, path, &brought.encode())?;
             }
-            forget_oldest(&transaction, id)?;
+            for id in devices {
+                forget_oldest(&transaction, id)?;
+            }
             transaction.commit()
-        })
+        });
+        match &noted {
+            Ok(()) => unnoted.clear(),
+            Err(_) => brought.iter().for_each(|(path, brought)| unnoted.add(paired, path, brought)),
+        }
+        noted
+    }
+
+    /// Notes what could not be noted before.
+    pub(crate) fn note_unnoted(&self) -> Result<(), Fault> {
+        let of = self.unnoted.lock().all().next().map(|(id, pairing, ..)| (id, pairing));
+        of.map_or(Ok(()), |of| self.note_brought(of, &[]))
     }
 
     /// What that device brought under a top-level path.
     pub(crate) fn brought(&self, id: DeviceId, path: &[u8]) -> Result<Option<Brought>, Fault> {
+        let unnoted = self.unnoted.lock().of(id, path);
         let what = self.with(|connection| {
+            if let Some((pairing, what)) = unnoted
+                && pairings::is_paired_as(connection, id, pairing)?
+            {
+                return Ok(Some(what));
+            }
             connection
                 .prepare_cached("SELECT what FROM brought WHERE device = ?1 AND path = ?2")?
                 .query_row(params![id.0, path], |row| row.get::<_, Vec<u8>>(0))
@@ -260,11 +298,15 @@ impl Store {
     /// Whether another device has brought something into that folder, below it, or the folder
     /// itself.
     pub(crate) fn have_others_brought(&self, id: DeviceId, folder: &Path) -> Result<bool, Fault> {
+        let lies_there = |path: &[u8]| lie_in_each_other(folder, Path::new(OsStr::from_bytes(path)));
+        if self.unnoted.lock().all().any(|(of, _, path, _)| of != id && lies_there(path)) {
+            return Ok(true);
+        }
         self.with(|connection| {
             let mut others = connection.prepare_cached("SELECT path FROM brought WHERE device != ?1")?;
             let mut paths = others.query([id.0])?;
             while let Some(row) = paths.next()? {
-                if lie_in_each_other(folder, Path::new(OsStr::from_bytes(row.get_ref(0)?.as_bytes()?))) {
+                if lies_there(row.get_ref(0)?.as_bytes()?) {
                     return Ok(true);
                 }
             }
@@ -284,6 +326,21 @@ impl Store {
 /// Whether one is the other, or beneath it.
 fn lie_in_each_other(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
+}
+
+/// Notes what a device has brought under one path, unless it was forgotten since that pairing.
+fn note(
+    transaction: &Transaction<'_>,
+    (id, pairing): (DeviceId, PairingNumber),
+    path: &[u8],
+    what: &[u8],
+) -> rusqlite::Result<()> {
+    if !pairings::is_paired_as(transaction, id, pairing)? {
+        return Ok(());
+    }
+    // The latest has the highest number.
+    let insert = "INSERT OR REPLACE INTO brought (device, path, what) VALUES (?1, ?2, ?3)";
+    transaction.prepare_cached(insert)?.execute(params![id.0, path, what]).map(drop)
 }
 
 /// Forgets of what a device brought what is beyond the limit.
@@ -425,7 +482,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -530,6 +587,51 @@ mod tests {
         let folders = ["/", "/x", "/x/data", "/x/data/below", "/x/da", "/y/below", "/z"];
         let of_a = ["/", "/x", "/x/data", "/x/data/below"];
         assert_eq!(folders.iter().copied().filter(by_others).collect::<Vec<_>>(), of_a);
+    }
+
+    /// Has the store refuse to be written, as on a full disk, or take it again.
+    pub(crate) fn refuse_writes(store: &Store, on: bool) {
+        store.with(|connection| connection.pragma_update(None, "query_only", on)).unwrap();
+    }
+
+    #[test]
+    fn what_could_not_be_noted_is_known_and_noted_as_soon_as_it_can_be() {
+        let (folder, store) = store();
+        let paired = [A, B].map(|id| {
+            store.pin(id, "a device", "").unwrap();
+            (id, store.pairing(id).unwrap())
+        });
+        let noted = |number| [(b"/x/data".to_vec(), Brought::of_number(number))];
+        store.note_brought(paired[0], &noted(6)).unwrap();
+        refuse_writes(&store, true);
+        store.note_brought(paired[0], &noted(7)).unwrap_err();
+        store.note_brought(paired[1], &[(b"/y".to_vec(), Brought::of_number(8))]).unwrap_err();
+        store.note_unnoted().unwrap_err();
+        let known = |store: &Store| [store.brought(A, b"/x/data").unwrap(), store.brought(B, b"/y").unwrap()];
+        let both = [7, 8].map(|number| Some(Brought::of_number(number)));
+        assert_eq!(known(&store), both);
+        assert!(store.have_others_brought(A, Path::new("/y/below")).unwrap(), "for others, too");
+        let other = Store::open(folder.path()).unwrap();
+        assert_eq!(known(&other), [Some(Brought::of_number(6)), None]);
+        refuse_writes(&store, false);
+        store.note_unnoted().unwrap();
+        assert_eq!(known(&other), both);
+    }
+
+    #[test]
+    fn what_could_not_be_noted_of_a_device_that_was_forgotten_since_counts_for_nothing() {
+        let (folder, store) = store();
+        store.pin(A, "lab-ws", "").unwrap();
+        let paired = (A, store.pairing(A).unwrap());
+        refuse_writes(&store, true);
+        store.note_brought(paired, &[(b"/x".to_vec(), Brought::of_number(7))]).unwrap_err();
+        let other = Store::open(folder.path()).unwrap();
+        other.forget(A).unwrap();
+        other.pin(A, "lab-ws", "").unwrap();
+        assert_eq!(store.brought(A, b"/x").unwrap(), None);
+        refuse_writes(&store, false);
+        store.note_unnoted().unwrap();
+        assert_eq!(other.brought(A, b"/x").unwrap(), None);
     }
 
     #[test]

@@ -118,6 +118,8 @@ pub(crate) struct Record {
 pub(crate) struct Entry {
     number: Option<u64>,
     is_over: bool,
+    /// Why its end is not written down.
+    trouble: Option<Fault>,
 }
 
 /// A transfer at its end, or as far as it has come, for the record.
@@ -166,12 +168,20 @@ impl Record {
         sent.or_else(|| self.reget.as_ref().map(|reget| &reget.selection))
     }
 
-    /// Writes down how it ended. That it could not be is no failure of the transfer, which is over.
+    /// Writes down how it ended. That it could not be is no failure of the transfer, which is over:
+    /// it may be tried again.
     pub(crate) fn keep(&self, ended: &Ended<'_>) {
         let mut entry = self.entry.lock();
         entry.is_over = true;
-        let number = entry.number.take();
-        entry.number = self.store.keep(self, ended, number).ok();
+        match self.store.keep(self, ended, entry.number) {
+            Ok(number) => (entry.number, entry.trouble) = (Some(number), None),
+            Err(error) => entry.trouble = Some(error),
+        }
+    }
+
+    /// Why its end could not be written down yet.
+    pub(crate) fn trouble(&self) -> Option<Fault> {
+        self.entry.lock().trouble.clone()
     }
 
     /// Writes down how far it has come, unless it is over: what is shown of it if this process ends

@@ -13,7 +13,7 @@ use ringway_wire::control::Receipt;
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::limits::{ENDING_TIME_MAX, NOTED_EVERY, NOTED_FIRST_AFTER};
+use crate::limits::{ENDING_TIME_MAX, NOTED_AGAIN_EVERY, NOTED_EVERY, NOTED_FIRST_AFTER};
 use crate::store::history::{Ended, Record};
 use crate::transfers::figures::Figures;
 use crate::wire_convert::decode_proven;
@@ -465,11 +465,42 @@ impl Transfer {
                 // A thread that panics has told so; what is noted is nothing the transfer needs.
                 let _ = tokio::task::spawn_blocking(move || noted.note_running()).await;
                 tokio::select! {
-                    _ = transfer.wait() => return,
+                    report = transfer.wait() => return transfer.note_end(&report).await,
                     () = tokio::time::sleep(again) => again = NOTED_EVERY,
                 }
             }
         });
+    }
+
+    /// Writes down how it ended as soon as that can be done, where it could not be at its end: a
+    /// full disk may have room later.
+    async fn note_end(&self, report: &Arc<Report>) {
+        let Some(record) = &self.shared.record else { return };
+        let mut place = None;
+        while record.trouble().is_some() {
+            place = place.or_else(|| record.store.waits_to_be_kept());
+            if place.is_none() {
+                return;
+            }
+            tokio::time::sleep(NOTED_AGAIN_EVERY).await;
+            let (transfer, report) = (self.clone(), Arc::clone(report));
+            // As above.
+            let _ = tokio::task::spawn_blocking(move || transfer.note_late(&report)).await;
+        }
+    }
+
+    fn note_late(&self, report: &Report) {
+        self.record(report, &self.series());
+        if let Some(record) = self.shared.record.as_ref().filter(|record| record.trouble().is_none()) {
+            // What came by others has the next chance with the next transfer.
+            let _ = record.store.note_unnoted();
+        }
+    }
+
+    /// Why the history lacks it, although it has ended: its end could not be written down. That is
+    /// tried again as long as this program runs.
+    pub fn not_in_history(&self) -> Option<Fault> {
+        self.shared.record.as_ref().and_then(Record::trouble)
     }
 
     fn note_running(&self) {

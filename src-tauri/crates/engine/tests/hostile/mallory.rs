@@ -367,8 +367,8 @@ impl Mallory {
         }
     }
 
-    /// Answers a device that is paired already as a receiver that says this together with its hello,
-    /// before anything is offered.
+    /// Answers a device that is paired already as a receiver that says this together with its
+    /// hello, before anything is offered.
     pub(crate) async fn answers_at_once(&self, listener: &TcpListener, with: &Message) -> Channel {
         let mut session = self.answer(listener).await;
         let mut machine = Machine::listen(Greeting { name: DeviceName::new("lab").unwrap() }, 0);

@@ -235,6 +235,9 @@ impl Log {
             let report = transfer.wait().await;
             lines.out.event(&json::finished(&transfer, &report, None, false));
             lines.say(level(&report), format_args!("transfer {} ended: {}", transfer.id(), ending(&transfer, &report)));
+            if let Some(why) = transfer.not_in_history() {
+                lines.say(Level::Warning, progress::not_in_history(&why));
+            }
         });
         while self.ends.try_join_next().is_some() {}
     }

@@ -71,6 +71,25 @@ fn transfer_that_runs_is_no_history_until_it_or_its_process_has_ended() {
 }
 
 #[test]
+fn an_end_that_could_not_be_written_down_is_when_that_is_tried_again() {
+    let home = Home::new();
+    let record = Record::of(&home.store);
+    let (id, direction, title) = (TransferId([9; 16]), Direction::Receiving, ("data".into(), 0));
+    let at = |report| Ended { id, direction, peer: None, title: &title, has_begun: true, report, series: &[] };
+    let (so_far, complete) = (report(Outcome::Failed(Fault::ProgramEnded), 0), complete());
+    record.keep_running(&at(&so_far));
+    crate::store::tests::refuse_writes(&home.store, true);
+    record.keep(&at(&complete));
+    assert!(matches!(record.trouble(), Some(Fault::Store { .. })), "{:?}", record.trouble());
+    assert_eq!(home.titles(&PastQuery::default()).len(), 0, "this process has not ended");
+    crate::store::tests::refuse_writes(&home.store, false);
+    record.keep(&at(&complete));
+    assert!(record.trouble().is_none());
+    let [ended] = &home.store.past(&PastQuery::default(), 10).unwrap()[..] else { panic!("once") };
+    assert!(matches!(ended.report.outcome, Outcome::Complete), "{ended:?}");
+}
+
+#[test]
 fn what_a_list_selected_is_remembered_without_the_list() {
     let home = Home::new();
     let how = |by_list, verify| {
