@@ -30,6 +30,19 @@ async function meetAgain({ near, far, shared }, serving) {
 
 const errorOf = (end) => end.events.at(-1).error?.code;
 
+test("while something is got, the one before it is not what is got again", async (t) => {
+  const { near, inbox, shared, running, edited } = await getting(t);
+  const refused = await near.run(["get", "--again"]);
+  assert.equal(refused.status, EXIT.usage, refused.said());
+  assert.match(refused.stderr, /still being got/);
+  running.kill("SIGKILL");
+  await running.exit();
+  const again = await near.run(["get", "--again"]);
+  assert.equal(again.status, EXIT.all, again.said());
+  same(join(shared, "tree"), join(inbox, "tree"));
+  assert.equal(edited(), "mine");
+});
+
 test("a get whose device was forgotten there on the way is what is got again, once the two are paired", async (t) => {
   const all = await getting(t);
   const { near, far, inbox, inboxThere, shared, serving, running, edited } = all;

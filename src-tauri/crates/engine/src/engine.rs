@@ -40,7 +40,7 @@ use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
 use crate::shared::{Shared, StoreChanges};
-use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, of_selection};
+use crate::store::history::{LastStarted, PAST_PATHS_MAX, Record, Reget, Remembered, Resend, of_selection};
 use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
@@ -345,7 +345,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn last_sent(&self) -> Result<Option<Remembered>, Fault> {
+    pub fn last_sent(&self) -> Result<LastStarted, Fault> {
         self.shared.store.last_started(Direction::Sending)
     }
 
@@ -354,7 +354,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn last_got(&self) -> Result<Option<Remembered>, Fault> {
+    pub fn last_got(&self) -> Result<LastStarted, Fault> {
         self.shared.store.last_started(Direction::Receiving)
     }
 

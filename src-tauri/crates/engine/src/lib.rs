@@ -47,7 +47,7 @@ pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use send::browse::{Browsed, Browser, Carrier, Listed, Unread};
 pub use send::note::{NoteOutage, NoteRequest, NoteWaits};
-pub use store::history::{KeptAttributes, Landing, Reget, Remembered, Resend};
+pub use store::history::{KeptAttributes, Landing, LastStarted, Reget, Remembered, Resend};
 pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode};
 pub use transfers::options::{AcceptOptions, GetRequest, ReceiveOptions, SendRequest, TransferOptions};
 pub use transfers::transfer::Transfer;

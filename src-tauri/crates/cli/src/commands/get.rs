@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use ringway_engine::{
-    Engine, GetRequest, GivenSecret, PathInShare, Reference, Reget, Remembered, Target, TransferOptions,
+    Engine, GetRequest, GivenSecret, LastStarted, PathInShare, Reference, Reget, Remembered, Target, TransferOptions,
 };
 use ringway_model::{AuthError, Fault, Outcome, Selection};
 
@@ -129,9 +129,19 @@ fn again(engine: &Engine, number: Option<u64>, args: &GetArgs) -> Result<(Target
                     .advise("`ringway inbox` lists what was received, and `ringway inbox show NUMBER` says how to get it again.")
             })?
         }
-        None => engine.last_got()?.ok_or_else(|| {
-            Refusal::usage("Nothing was got yet.").advise("For example: ringway get lab-ws:runs/2026-11-22 .")
-        })?,
+        None => match engine.last_got()? {
+            LastStarted::Ended(got) => *got,
+            LastStarted::Runs => {
+                let refusal = Refusal::usage("Something is still being got: which get is to be repeated is not clear.");
+                return Err(refusal
+                    .advise("Wait until that has ended, or name the get by its number (--again NUMBER): `ringway inbox` lists them.")
+                    .into());
+            }
+            LastStarted::Nothing => {
+                let refusal = Refusal::usage("Nothing was got yet.");
+                return Err(refusal.advise("For example: ringway get lab-ws:runs/2026-11-22 .").into());
+            }
+        },
     };
     let target = engine.target_of(&got)?;
     let number = got.past.number;

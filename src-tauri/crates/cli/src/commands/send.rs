@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use ringway_engine::{
-    Address, Engine, GivenSecret, PathInShare, Reference, Resend, SendRequest, Target, Transfer, TransferOptions,
+    Address, Engine, GivenSecret, LastStarted, PathInShare, Reference, Resend, SendRequest, Target, Transfer,
+    TransferOptions,
 };
 use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Side, Source};
 
@@ -148,6 +149,13 @@ fn reference(target: &OsStr) -> Result<Reference> {
     }
 }
 
+/// Why nobody can say what was sent last.
+fn still_runs() -> Refusal {
+    Refusal::usage("Something is still being sent: which send is to be repeated is not clear.").advise(
+        "Wait until that has ended, or name the send by its number (--again NUMBER): `ringway inbox --sent` lists them.",
+    )
+}
+
 /// What was sent before, to the same device, wherever that is now, and without what was left out
 /// then. The patterns of now stand behind those of then. An exit as for [`named`].
 async fn again(
@@ -157,15 +165,25 @@ async fn again(
     out: &Output,
     interrupts: &Interrupts,
 ) -> Result<OrExit<Asked>> {
+    let is_last = number.is_none();
     let number = match number {
         Some(number) => number,
-        None => engine
-            .last_sent()?
-            .map(|sent| sent.past.number)
-            .ok_or_else(|| Refusal::usage("Nothing was sent yet.").advise("Name what to send, and the device."))?,
+        None => match engine.last_sent()? {
+            LastStarted::Ended(sent) => sent.past.number,
+            LastStarted::Runs => return Err(still_runs().into()),
+            LastStarted::Nothing => {
+                return Err(Refusal::usage("Nothing was sent yet.")
+                    .advise("Name what to send, and the device.")
+                    .into());
+            }
+        },
     };
     let sent = engine.past_transfer(number)?;
     let (sent, details) = sent.filter(|(found, _)| found.past.direction == Direction::Sending).ok_or_else(|| {
+        if is_last {
+            // Another command has begun to send it again.
+            return still_runs();
+        }
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;

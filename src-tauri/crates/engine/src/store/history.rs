@@ -56,6 +56,17 @@ pub struct Remembered {
     pub(crate) target_announced: Option<String>,
 }
 
+/// What this machine has sent last, or got last.
+#[derive(Debug)]
+pub enum LastStarted {
+    /// Nothing yet.
+    Nothing,
+    /// A transfer in that direction runs, in this program or in another one.
+    Runs,
+    /// This one, which has ended.
+    Ended(Box<Remembered>),
+}
+
 impl Remembered {
     /// Whether this device asked another one for it.
     pub fn was_got(&self) -> bool {

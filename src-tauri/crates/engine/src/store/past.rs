@@ -8,7 +8,9 @@ use rusqlite::{Connection, OptionalExtension, Params, Transaction, named_params,
 use std::os::unix::ffi::OsStrExt;
 
 use super::{Store, process};
-use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Record, Remembered, ending};
+use crate::store::history::{
+    Ended, LastStarted, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Record, Remembered, ending,
+};
 use crate::store::series;
 use row::{COLUMNS, UNANSWERED, direction_number, edits, insert, ms_since_1970, paths, remembered, signed};
 
@@ -190,15 +192,21 @@ impl Store {
 
     /// The latest that this machine sent, or got, without being asked for it, also one that needs a
     /// code and is therefore not in the lists; one that was refused as wrong usage before it began
-    /// is none.
-    pub(crate) fn last_started(&self, direction: Direction) -> Result<Option<Remembered>, Fault> {
+    /// is none. While one runs, in any program, nobody can say which is meant.
+    pub(crate) fn last_started(&self, direction: Direction) -> Result<LastStarted, Fault> {
         let has_begun = |remembered: &Remembered| {
             let report = &remembered.past.report;
             let is_refused = matches!(report.outcome, Outcome::Failed(Fault::Invalid(_) | Fault::Config { .. }));
             !is_refused || report.bytes_planned > 0
         };
         self.with_ended(|connection| {
-            connection
+            // What ends in between is in neither of the two otherwise.
+            let transaction = connection.unchecked_transaction()?;
+            let runs = "SELECT 1 FROM past WHERE running IS NOT NULL AND direction = ?1 AND target IS NOT NULL";
+            if transaction.prepare_cached(runs)?.exists([direction_number(direction)])? {
+                return Ok(LastStarted::Runs);
+            }
+            let last = transaction
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM past
                      WHERE running IS NULL AND direction = ?1 AND target IS NOT NULL ORDER BY number DESC"
@@ -206,7 +214,8 @@ impl Store {
                 .query_map([direction_number(direction)], remembered)?
                 .filter_map(Result::transpose)
                 .find(|found| found.as_ref().map_or(true, has_begun))
-                .transpose()
+                .transpose()?;
+            Ok(last.map_or(LastStarted::Nothing, |last| LastStarted::Ended(Box::new(last))))
         })
     }
 

@@ -22,7 +22,10 @@ struct Home {
 #[test]
 fn what_was_refused_as_wrong_usage_is_not_what_was_started_last() {
     let home = Home::new();
-    let last = || home.store.last_started(Direction::Sending).unwrap().map(|found| found.past.title.to_string());
+    let last = || match home.store.last_started(Direction::Sending).unwrap() {
+        LastStarted::Ended(last) => Some(last.past.title.to_string()),
+        _ => None,
+    };
     let failed = report(Outcome::Failed(Fault::Invalid(Invalid::NothingToSend)), 0);
     let refused = Report { bytes_planned: 0, ..failed.clone() };
     home.keep(Direction::Sending, "refused", &refused, &[]);
@@ -49,14 +52,18 @@ fn transfer_that_runs_is_no_history_until_it_or_its_process_has_ended() {
     let all = || home.store.past(&PastQuery::default(), 10).unwrap();
     at(&so_far, &|running| record.keep_running(running));
     at(&so_far, &|running| record.keep_running(running));
-    assert_eq!((all().len(), home.store.last_started(direction).unwrap().is_some()), (0, false));
+    let last = || match home.store.last_started(direction).unwrap() {
+        LastStarted::Ended(last) => Ok(last.past.number),
+        other => Err(format!("{other:?}")),
+    };
+    assert_eq!((all().len(), last()), (0, Err("Runs".into())));
     // As if this process had been started later than the one that wrote it.
     let gone = "UPDATE past SET running = running || '0'";
     home.store.with(|connection| connection.execute(gone, [])).unwrap();
     let [killed] = &all()[..] else { panic!("{:?}", all()) };
     assert!(matches!(killed.report.outcome, Outcome::Failed(Fault::ProgramEnded)), "{killed:?}");
     assert_eq!(home.store.past_details(killed.number).unwrap().failures.len(), 3, "each is written once");
-    assert_eq!(home.store.last_started(direction).unwrap().unwrap().past.number, killed.number);
+    assert_eq!(last(), Ok(killed.number));
     // In another PID namespace it still runs: its end takes the place of what was supposed.
     at(&complete(), &|ended| record.keep(ended));
     at(&so_far, &|running| record.keep_running(running));
@@ -384,7 +391,10 @@ fn what_needs_a_code_is_no_history_but_what_is_repeated_until_something_is_tried
     let home = Home::new();
     let needs_code = || report(Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { peer_name: "x".into() })), 0);
     let rows = || home.store.with(|connection| connection.query_row("SELECT count(*) FROM past", [], |row| row.get(0)));
-    let last = || home.store.last_started(Direction::Sending).unwrap().unwrap().past.title.to_string();
+    let last = || match home.store.last_started(Direction::Sending).unwrap() {
+        LastStarted::Ended(last) => last.past.title.to_string(),
+        other => panic!("{other:?}"),
+    };
     home.keep(Direction::Sending, "sent", &complete(), &[]);
     for title in ["asked", "asked again"] {
         home.keep_as(Direction::Sending, title, (false, &needs_code()), &[]);
