@@ -65,6 +65,7 @@ pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
 pub use landings::log::{AddLanded, Recall, Recalled, SealKey, Whose};
+pub use merge::tops_at_first::TopsAtFirst;
 pub use options::{Announce, Answers, Asked, AttemptKey, BroughtBefore, DestinationOptions, OthersBrought};
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
@@ -90,8 +91,9 @@ const PERMISSION_BITS: u32 = 0o777;
 /// Write permission of a file's owner.
 const OWNER_WRITES: u32 = 0o200;
 
-/// Offered names whose owners' homes are looked up: some milliseconds' worth.
-const OWNERS_LOOKED_AT_MAX: usize = 4_096;
+/// Offered names of which it is looked up what has them, and whose homes their owners have: some
+/// milliseconds' worth.
+const TOPS_LOOKED_AT_MAX: usize = 4_096;
 
 /// Read permission of a file's owner.
 const OWNER_READS: u32 = 0o400;
@@ -168,6 +170,7 @@ impl Incoming {
             move |source| Fault::path(path, operation, source)
         };
         let root = Arc::new(Root::open(&options, opened, on)?);
+        options.tops.look(&root.dir, options.offered.as_deref());
         let mark = u64::from_le_bytes(crate::random()?);
         // What is read elsewhere is read before that cannot be done any more.
         let proof = options.prove.then(|| Proof::read_by(root.disk().readers(root.dev)));
@@ -208,7 +211,7 @@ impl Incoming {
             top: TopNames::new(
                 Arc::clone(&root),
                 options.on_conflict,
-                (options.brought_before, options.others_brought),
+                (options.brought_before, options.others_brought, options.tops),
                 options.announce,
                 log,
             ),

@@ -64,6 +64,7 @@ pub(crate) fn run(
         own: Default::default(),
         into_home: ringway_model::IntoHome::DotNames,
         homes: Default::default(),
+        tops: Default::default(),
     })?;
     let moved = cross(bench, data, &incoming, ends);
     if moved.is_err() {

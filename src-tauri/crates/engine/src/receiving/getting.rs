@@ -12,6 +12,7 @@ use ringway_link::lane::{self, LaneStops};
 use ringway_model::{AuthError, DeclineReason, Device, Fault, FreeSpace, PathTaken, Side};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::io_plan::IoPlan;
+use ringway_tree::receive::TopsAtFirst;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{GetRefusal, Offer, Refusal, Totals};
 use ringway_wire::session::Event;
@@ -303,6 +304,7 @@ impl Getting<'_> {
                 allowance: None,
                 keeps: true,
                 asked: self.wanted.asked(),
+                tops: TopsAtFirst::default(),
                 timeout: self.request.options.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
             });
         }

@@ -20,7 +20,7 @@ use ringway_tree::filesystem::free_space::{self, Rest, is_full_errno};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use ringway_tree::receive::{Allowance, Asked, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
-use ringway_tree::receive::{Homes, OwnFolders};
+use ringway_tree::receive::{Homes, OwnFolders, TopsAtFirst};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, GetRefusal, Offer, Receipt, Wanted};
 use rustix::io::Errno;
@@ -84,6 +84,8 @@ pub(super) struct Taking {
     pub(super) keeps: bool,
     /// What of it was asked for, if not all of it.
     pub(super) asked: Option<Asked>,
+    /// What had its names at the top when its first session began.
+    pub(super) tops: TopsAtFirst,
     /// How long it waits for a sender that sends nothing; none for one that dials: it gives up
     /// itself.
     pub(super) timeout: Option<Duration>,
@@ -461,6 +463,7 @@ impl Taking {
             own: OwnFolders::default(),
             into_home: self.options.into_home,
             homes: Homes::default(),
+            tops: self.tops.clone(),
         };
         let shared = Arc::clone(&self.site.shared);
         let confined = self.site.confined;

@@ -309,6 +309,7 @@ async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
         own: Default::default(),
         into_home: Default::default(),
         homes: Default::default(),
+        tops: Default::default(),
     })
     .unwrap();
     let receiving = Arc::clone(&incoming);

@@ -43,6 +43,11 @@ impl FolderIdentity {
     /// Bytes of an encoded identity.
     pub const ENCODED_LEN: usize = 8 + 8 + 1 + 8 + 1 + 8 + 4;
 
+    /// Whether it still is the folder's when that is looked at again.
+    pub(in crate::receive) fn is_lasting(&self) -> bool {
+        self.ino.is_some()
+    }
+
     /// When the folder was made, where its filesystem keeps inode numbers and tells that.
     pub(in crate::receive) fn born(&self) -> Option<Timestamp> {
         self.born

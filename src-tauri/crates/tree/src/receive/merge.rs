@@ -9,3 +9,4 @@ pub(super) mod landing;
 pub(super) mod owners;
 pub(super) mod policy;
 pub(super) mod top_names;
+pub(super) mod tops_at_first;

@@ -7,10 +7,11 @@ use ringway_model::{IntoHome, OnConflict, TransferId};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Wanted;
 
-use super::OWNERS_LOOKED_AT_MAX;
+use super::TOPS_LOOKED_AT_MAX;
 use super::allowance::Allowance;
 use super::destination::Expected;
 use super::landings::log::{Recall, SealKey, Whose};
+use super::merge::tops_at_first::TopsAtFirst;
 use super::protected::homes::Homes;
 use super::protected::own_folders::OwnFolders;
 use super::received_before::Brought;
@@ -96,6 +97,8 @@ pub struct DestinationOptions {
     /// Which folders are homes, besides those of the users who own the destination and what is
     /// there of the offer.
     pub homes: Homes,
+    /// What had the offered names at the top when the first attempt began: the same in each.
+    pub tops: TopsAtFirst,
 }
 
 /// Tells attempts at one transfer from all others.
@@ -144,7 +147,7 @@ pub(super) fn homes_below(root: &Dir, owner: u32, options: &DestinationOptions) 
     if options.into_home == IntoHome::DotNames {
         return Homes::default();
     }
-    let offered = options.offered.iter().flat_map(|names| names.iter()).take(OWNERS_LOOKED_AT_MAX);
+    let offered = options.offered.iter().flat_map(|names| names.iter()).take(TOPS_LOOKED_AT_MAX);
     let owners = offered.filter_map(|name| root.metadata(name).ok()).map(|there| there.uid);
     options.homes.clone().and_of(owners.chain([owner]))
 }

@@ -332,6 +332,7 @@ impl Site {
             own: Default::default(),
             into_home: Default::default(),
             homes: Default::default(),
+            tops: Default::default(),
         }
     }
 

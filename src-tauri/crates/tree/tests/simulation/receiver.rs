@@ -77,6 +77,7 @@ pub(crate) fn options(disk: &crate::disk::Simulated, transfer: [u8; 16], prove: 
         own: Default::default(),
         into_home: IntoHome::DotNames,
         homes: Default::default(),
+        tops: Default::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ringway_link::session::Session;
 use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, OnCancel, Side, TransferId};
-use ringway_tree::receive::{Allowance, AttemptKey, Expected};
+use ringway_tree::receive::{Allowance, AttemptKey, Expected, TopsAtFirst};
 
 use super::acceptance::Acceptance;
 use crate::admission::descriptors::ForReceiving;
@@ -66,6 +66,7 @@ impl Accepted {
             allowance,
             keeps: false,
             asked: None,
+            tops: TopsAtFirst::default(),
             timeout: None,
         };
         // A drop box has accepted it as long as its grant holds.

@@ -332,7 +332,7 @@ impl<'i> FolderCache<'i> {
         let on_existing = match (existing, policy.on_conflict) {
             (None, _) => None,
             (Some(_), OnConflict::RenameTop) => brought.as_ref().map(|_| Policy::Update),
-            (Some(Kind::Dir), _) if self.was_made_meanwhile(top) => None,
+            (Some(Kind::Dir), _) if self.came_meanwhile(top) => None,
             (Some(_), on_conflict) => Some(Policy::by(on_conflict)),
         };
         match (on_existing, existing) {
@@ -355,19 +355,26 @@ impl<'i> FolderCache<'i> {
         }
     }
 
-    /// Whether somebody else made the folder `top` while this transfer runs: since this attempt
-    /// began, as far as the filesystem tells when a folder was made, or while an earlier attempt
-    /// was building it. What comes then gets a number in the end.
-    fn was_made_meanwhile(&self, top: &[u8]) -> bool {
+    /// Whether somebody else has made the folder `top`, or moved it there, while this transfer runs.
+    /// It is not the one that was there when it began; or it was made since this attempt began; or
+    /// an earlier attempt was building one of that name, and it was made, moved or changed since.
+    /// What comes then gets a number in the end.
+    fn came_meanwhile(&self, top: &[u8]) -> bool {
         let Incoming { root, policy, staging, .. } = self.incoming;
         // Without lasting inode numbers (FAT, exFAT) nobody knows either what the device brought.
-        let made = root.dir.open_dir(top).ok().and_then(|folder| FolderIdentity::of(&folder).ok()?.born());
-        let Some(made) = made else { return false };
-        let is_newer_than = |began: Option<Timestamp>| began.is_some_and(|began| made > began);
+        let Ok(folder) = root.dir.open_dir(top) else { return false };
+        let Ok(there) = FolderIdentity::of(&folder) else { return false };
+        let since = |moment: Option<Timestamp>, began: Option<Timestamp>| {
+            moment.zip(began).is_some_and(|(moment, began)| moment > began)
+        };
         let (began, first_began) = (staging.times.began, staging.times.first_began);
-        let is_made = is_newer_than(began) || (is_newer_than(first_began) && staging.kept.has_top(top));
+        // Another program may have received that attempt: nobody knows what was there at first.
+        let changed = || metadata_of(&folder).ok().map(|there| there.ctime).filter(|_| there.is_lasting());
+        let came = policy.top.at_first.are_not(top, &there)
+            || since(there.born(), began)
+            || (staging.kept.has_top(top) && (since(there.born(), first_began) || since(changed(), first_began)));
         // Another transfer of the same device may have brought it.
-        is_made && policy.top.brought(top).is_none()
+        came && policy.top.brought(top).is_none()
     }
 
     /// Makes what is missing of `path` from the top; going down by descriptors makes the depth cost

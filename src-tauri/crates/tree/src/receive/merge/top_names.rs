@@ -21,6 +21,7 @@ use crate::receive::landings::log::LandingLog;
 use crate::receive::landings::{AllLandings, Landings};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
+use crate::receive::merge::tops_at_first::TopsAtFirst;
 use crate::receive::numbered::{Found, find_version, first_free_number, is_free};
 use crate::receive::options::{Announce, BroughtBefore, OthersBrought};
 use crate::receive::received_before::{
@@ -37,6 +38,8 @@ pub(in crate::receive) struct TopNames {
     on_conflict: OnConflict,
     brought_before: BroughtBefore,
     others_brought: OthersBrought,
+    /// What had the names when the transfer began.
+    pub(in crate::receive) at_first: TopsAtFirst,
     /// A change time stayed as it was.
     has_no_clock: AtomicBool,
     /// None where nothing is remembered.
@@ -67,7 +70,7 @@ impl TopNames {
     pub(in crate::receive) fn new(
         root: Arc<Root>,
         on_conflict: OnConflict,
-        (brought_before, others_brought): (BroughtBefore, OthersBrought),
+        (brought_before, others_brought, at_first): (BroughtBefore, OthersBrought, TopsAtFirst),
         announce_by: Option<Announce>,
         log: Option<LandingLog>,
     ) -> Self {
@@ -76,6 +79,7 @@ impl TopNames {
             on_conflict,
             brought_before,
             others_brought,
+            at_first,
             has_no_clock: AtomicBool::new(false),
             announce_by,
             deciding: Mutex::default(),

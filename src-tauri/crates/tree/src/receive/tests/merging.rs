@@ -852,6 +852,86 @@ fn folder_that_the_owner_makes_while_its_transfer_runs_is_left_alone_whatever_th
     }
 }
 
+/// Options for a transfer of `late`, each attempt of which knows what was there at first.
+fn late(site: &Site, on_conflict: OnConflict, tops: &TopsAtFirst) -> DestinationOptions {
+    let mut offered = NameCollector::default();
+    offered.add(name("late")).unwrap();
+    DestinationOptions { offered: Some(Arc::new(offered.sorted())), tops: tops.clone(), ..site.options(on_conflict) }
+}
+
+fn folder_with(site: &Site, path: &str, text: &str) {
+    fs::create_dir_all(site.at(path)).unwrap();
+    fs::write(site.at(path).join("a"), text).unwrap();
+}
+
+/// How a folder of the owner's comes to the name `late` while the transfer runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Comes {
+    /// Before anything of it has come.
+    Moved,
+    /// Between two attempts of one program, in place of the one that was there.
+    InPlaceOfAnother,
+    /// Between two attempts of different programs.
+    MovedWhileNobodyReceives,
+}
+
+#[test]
+fn folder_that_the_owner_moves_to_the_name_while_its_transfer_runs_is_left_alone() {
+    for comes in [Comes::Moved, Comes::InPlaceOfAnother, Comes::MovedWhileNobodyReceives] {
+        for on_conflict in [OnConflict::Replace, OnConflict::Keep, OnConflict::Rename] {
+            let site = Site::new();
+            let tops = TopsAtFirst::default();
+            folder_with(&site, "older", "mine");
+            if comes == Comes::InPlaceOfAnother {
+                folder_with(&site, "late", "an earlier one");
+            }
+            std::thread::sleep(TICK);
+            let mut incoming = Incoming::begin(late(&site, on_conflict, &tops)).unwrap();
+            if comes != Comes::Moved {
+                let begun = Lane::default().folder("late").file("b", b"theirs");
+                incoming.run_lane(&mut Wire::new(begun.end().0), &mut io(IoMode::Auto)).unwrap();
+                drop(incoming.keep());
+            }
+            if comes == Comes::InPlaceOfAnother {
+                fs::rename(site.at("late"), site.at("aside")).unwrap();
+            }
+            std::thread::sleep(TICK);
+            fs::rename(site.at("older"), site.at("late")).unwrap();
+            if comes != Comes::Moved {
+                let known = if comes == Comes::InPlaceOfAnother { tops } else { TopsAtFirst::default() };
+                incoming = Incoming::begin(late(&site, on_conflict, &known)).unwrap();
+            }
+            let lane = Lane::default().folder("late").file("a", b"theirs");
+            let (_, _, failures) = cross(&incoming, vec![lane]);
+            assert_eq!(failures, [], "{comes:?} {on_conflict:?}");
+            let texts = [site.text("late/a"), site.text("late (1)/a")];
+            assert_eq!(texts, ["mine", "theirs"], "{comes:?} {on_conflict:?}: {:?}", site.names());
+        }
+    }
+}
+
+#[test]
+fn folder_that_was_there_is_merged_into_whatever_the_owner_does_in_it_meanwhile() {
+    let site = Site::new();
+    let tops = TopsAtFirst::default();
+    folder_with(&site, "late", "mine");
+    for attempt in 0..2 {
+        let incoming = Incoming::begin(late(&site, OnConflict::Replace, &tops)).unwrap();
+        std::thread::sleep(TICK);
+        fs::write(site.at("late").join(format!("mine {attempt}")), "mine").unwrap();
+        let lane = Lane::default().folder("late").file("a", b"theirs");
+        if attempt == 0 {
+            incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Auto)).unwrap();
+            drop(incoming.keep());
+        } else {
+            assert_eq!(cross(&incoming, vec![lane]).2, []);
+        }
+    }
+    assert_eq!(site.names(), ["late"]);
+    assert_eq!(names_in(&site.at("late")), ["a", "mine 0", "mine 1"]);
+    assert_eq!(site.text("late/a"), "theirs");
+}
+
 #[test]
 fn folder_that_the_same_device_brought_meanwhile_is_merged_into() {
     let site = Site::new();
