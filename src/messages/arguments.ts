@@ -135,6 +135,7 @@ export interface Arguments {
   "activity.stopTitle": { title: string };
   "activity.stopText": { size: string };
   "activity.stopTextThere": { peer: string; size: string };
+  "activity.stopEnded": { title: string };
   "activity.progress": { title: string };
   "activity.to": { peer: string };
   "activity.copiedTo": { peer: string };

@@ -257,6 +257,7 @@ export class AppState {
     this.shares.list = null;
     this.shares.asking = null;
     this.transfers.list = [];
+    this.transfers.asked = null;
     this.settings.stored = all.settings;
     this.settings.isSetUp = all.is_set_up;
     this.settings.deviceId = all.device_id;

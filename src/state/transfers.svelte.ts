@@ -141,6 +141,8 @@ export function endedOf(list: Transfer[]): Transfer[] {
 export class Transfers {
   /** Newest first. */
   list = $state<Transfer[]>([]);
+  /** Whether to stop it is being asked; it may end meanwhile. */
+  asked = $state.raw<Transfer | null>(null);
   readonly together = new Together();
   running = $derived(this.list.filter((transfer) => !transfer.report));
   /** The latest first. */

@@ -140,6 +140,25 @@ describe("activity", () => {
     }
   });
 
+  test("a question whether to stop what has ended meanwhile says so, and takes a click that comes too late", async () => {
+    const much = progress({ bytes_done: 3_000_000_000, bytes_total: 9_000_000_000, seconds: 40 });
+    const shell = await startWindow({ transfers: [moving({ progress: much })] });
+    await show("activity");
+    await user.click(screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
+    await screen.findByRole("dialog", { name: t("activity.stopTitle", { title: "dataset-v3" }) });
+    const { report } = failed({ code: "cancelled", by: "there" });
+    shell.update("t1", { is: "ended", progress: progress({ stage: "ended" }), report: { ...report, ended_at: 2 } });
+    const ended = await screen.findByRole("dialog", { name: t("activity.stopEnded", { title: "dataset-v3" }) });
+    expect(ended).toHaveTextContent("Cancelled by lab-ws");
+    expect(within(ended).getAllByRole("button")).toHaveLength(1);
+    const close = within(ended).getByRole("button", { name: t("common.close") });
+    await waitFor(() => expect(close).toHaveFocus());
+    await user.click(close);
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    expect(shell.called("cancel")).toEqual([]);
+    await waitFor(() => expect(document.body).not.toHaveFocus());
+  });
+
   test("the keyboard stays with a transfer that ends, and goes to its neighbour when its line is removed", async () => {
     const { report } = failed({ code: "cancelled", by: "there" });
     const other = moving({ id: "t0", title: "pictures", report: { ...report, ended_at: 1 }, progress: progress({ stage: "ended" }) });
