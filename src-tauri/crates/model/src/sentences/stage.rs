@@ -105,17 +105,17 @@ mod tests {
         let receiving = |waits: Interruption| waits.says(Direction::Receiving, false, Some("laptop")).what();
         assert_eq!(
             sending(waits(Outage::Broken, Some(Duration::from_millis(3_200)))),
-            "Connection to lab-ws lost. Trying again in 4 s, times out in 15 min"
+            "Connection to lab-ws lost. Trying again in 4 s, for another 15 min"
         );
         assert_eq!(sending(waits(Outage::Unreachable, None)), "lab-ws cannot be reached. Trying again…");
-        assert_eq!(receiving(waits(Outage::Silent, None)), "Interrupted. Waiting for laptop, times out in 15 min");
+        assert_eq!(receiving(waits(Outage::Silent, None)), "Interrupted. Waiting for laptop for another 15 min");
         let paused = |by| waits(Outage::Paused { by }, None);
-        assert_eq!(sending(paused(Side::There)), "Paused by lab-ws. Times out in 15 min");
+        assert_eq!(sending(paused(Side::There)), "Paused by lab-ws for at most another 15 min");
         assert_eq!(receiving(paused(Side::Here)), "Paused here. Resume within 15 min");
         let full = Outage::Full(Shortage { needed: 40_000_000, free: 8_000_000, entries: 0 });
         assert_eq!(
             sending(waits(full, Some(Duration::from_secs(5)))),
-            "Paused: the disk of lab-ws is full, 32 MB more needed. Resumes once there is space, times out in 15 min"
+            "Paused: the disk of lab-ws is full, 32 MB more needed. Resumes if there is space within 15 min"
         );
         assert_eq!(
             receiving(waits(Outage::Full(Shortage::default()), None)),
@@ -123,7 +123,7 @@ mod tests {
         );
         let got = |direction| waits(Outage::Broken, None).says(direction, true, Some("lab-ws")).what();
         assert_eq!(got(Direction::Receiving), "Connection to lab-ws lost. Trying again…");
-        assert_eq!(got(Direction::Sending), "Interrupted. Waiting for lab-ws, times out in 15 min");
+        assert_eq!(got(Direction::Sending), "Interrupted. Waiting for lab-ws for another 15 min");
         let copying = Interruption { gives_up: None, ..paused(Side::Here) };
         assert_eq!(copying.says(Direction::Copying, false, None).what(), "Paused");
     }

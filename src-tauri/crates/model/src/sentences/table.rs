@@ -60,7 +60,7 @@ rows! {
 
     // Why a transfer does not continue, and until when it is waited for.
     WAIT_FULL_THERE: "wait.fullThere" {
-        what: "Paused: the disk of {peer} is full{missing}. Resumes once there is space, times out in {left}",
+        what: "Paused: the disk of {peer} is full{missing}. Resumes if there is space within {left}",
     }
     WAIT_FULL_HERE: "wait.fullHere" {
         what: "Paused: the disk is full{missing}. Free up space within {left} to resume",
@@ -72,10 +72,10 @@ rows! {
         what: "Paused here. Resume within {left}",
     }
     WAIT_PAUSED_THERE: "wait.pausedThere" {
-        what: "Paused by {peer}. Times out in {left}",
+        what: "Paused by {peer} for at most another {left}",
     }
     WAIT_FOR_PEER: "wait.forPeer" {
-        what: "Interrupted. Waiting for {peer}, times out in {left}",
+        what: "Interrupted. Waiting for {peer} for another {left}",
     }
     WAIT_BROKEN: "wait.broken" {
         what: "Connection to {peer} lost",
@@ -96,7 +96,7 @@ rows! {
         what: "{why}. Trying again…",
     }
     WAIT_TRYING_IN: "wait.tryingIn" {
-        what: "{why}. Trying again in {time}, times out in {left}",
+        what: "{why}. Trying again in {time}, for another {left}",
     }
 
     // A device that failed to pair with this one.
