@@ -407,10 +407,13 @@ describe("sending", () => {
     const shell = await startWindow({ devices: [labWs] }, { send: () => moving({ id: `t${(started += 1)}` }) });
     shell.app.outbox.take(chosen);
     expect(await screen.findByText(t("send.pickDevice"))).toBeVisible();
+    const button = within(screen.getByRole("group", { name: t("send.action") })).getByRole("button", { name: t("send.button") });
+    expect(button, "the options do not move to make room for it").toBeDisabled();
     const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
     await user.click(card);
     expect(card).toHaveAttribute("aria-pressed", "true");
     expect(screen.getByText(t("send.what", { what: "dataset-v3", name: "lab-ws" }))).toBeVisible();
+    expect(button).toBeEnabled();
     expect(shell.called("send")).toEqual([]);
     card.focus();
     await user.keyboard("{Enter}");
