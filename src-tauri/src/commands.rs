@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use ringway_daemon::control::protocol::{PageAnswers, PageCall};
 use ringway_daemon::dto::CopyFolder;
 use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, PathThere, Pick, Recipient, Sent, Update};
+use ringway_daemon::language::Language;
 use ringway_model::{Fault, IntoHome, Invalid, OnConflict, Share, SharedWith};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow, Wry};
@@ -14,7 +15,7 @@ use tauri_plugin_dialog::{DialogExt, FileDialogBuilder, FilePath};
 use tauri_specta::{Builder, collect_commands};
 
 use crate::link::Link;
-use crate::{clipboard, confirming, files};
+use crate::{clipboard, confirming, files, messages};
 
 type Answer<T> = Result<T, Fault>;
 
@@ -87,7 +88,11 @@ async fn start_service(link: State<'_, Link>) -> Answer<()> {
 async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick) -> Answer<Option<Chosen>> {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let service = link.service().await?;
-    let dialog = dialog_in(&window, service.sources_picked().await?.map(|folder| folder.0));
+    let title = match pick {
+        Pick::Folders => messages::dialog_pick_folders,
+        Pick::Files => messages::dialog_pick_files,
+    };
+    let dialog = dialog_in(&window, title, service.sources_picked().await?.map(|folder| folder.0));
     let done = move |paths: Option<Vec<FilePath>>| drop(answer.send(paths));
     match pick {
         Pick::Folders => dialog.pick_folders(done),
@@ -294,9 +299,13 @@ async fn choose_device_folder(link: State<'_, Link>, window: WebviewWindow, id: 
 }
 
 /// The desktop's own picker. It begins in `first`, or else in the home folder: GTK's list of recent
-/// files has hardly what is looked for.
-fn dialog_in(window: &WebviewWindow, first: Option<PathBuf>) -> FileDialogBuilder<Wry> {
-    let dialog = window.dialog().file().set_parent(window);
+/// files has hardly what is looked for. Without a `title` it would have an English one.
+fn dialog_in(
+    window: &WebviewWindow,
+    title: fn(Language) -> &'static str,
+    first: Option<PathBuf>,
+) -> FileDialogBuilder<Wry> {
+    let dialog = window.dialog().file().set_parent(window).set_title(title(Language::of_session()));
     let first = first.filter(|folder| folder.is_dir()).or_else(std::env::home_dir);
     first.into_iter().fold(dialog, |dialog, folder| dialog.set_directory(folder))
 }
@@ -304,7 +313,7 @@ fn dialog_in(window: &WebviewWindow, first: Option<PathBuf>) -> FileDialogBuilde
 /// Asks for a folder with the desktop's own picker, which begins in `first`.
 async fn pick_folder(window: &WebviewWindow, first: Option<PathBuf>) -> Option<PathBuf> {
     let (answer, answered) = tokio::sync::oneshot::channel();
-    dialog_in(window, first).pick_folder(move |path| drop(answer.send(path)));
+    dialog_in(window, messages::dialog_pick_folder, first).pick_folder(move |path| drop(answer.send(path)));
     answered.await.ok().flatten().and_then(|path| path.into_path().ok())
 }
 

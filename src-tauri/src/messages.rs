@@ -2,6 +2,27 @@
 //! `npm run messages`: do not edit.
 use ringway_daemon::language::Language;
 
+pub(crate) fn dialog_pick_folder(language: Language) -> &'static str {
+    match language {
+        Language::En => "Choose a folder",
+        Language::De => "Ordner wählen",
+    }
+}
+
+pub(crate) fn dialog_pick_folders(language: Language) -> &'static str {
+    match language {
+        Language::En => "Choose folders to send",
+        Language::De => "Ordner zum Senden wählen",
+    }
+}
+
+pub(crate) fn dialog_pick_files(language: Language) -> &'static str {
+    match language {
+        Language::En => "Choose files to send",
+        Language::De => "Dateien zum Senden wählen",
+    }
+}
+
 pub(crate) fn dialog_home_title(language: Language) -> &'static str {
     match language {
         Language::En => "Home folder",
