@@ -8,7 +8,7 @@ const last = (report: Partial<Report>, direction: "sending" | "receiving" = "rec
 test("what moved is told apart from what was there", () => {
   expect(last({ bytes: 12_000_000, moved: 12_000_000 })).toBe("Received 12.0\u00a0MB 2 hours ago");
   expect(last({ bytes: 12_000_000, moved: 1_200_000 })).toBe("Received 1.2\u00a0MB 2 hours ago, 10.8\u00a0MB already there");
-  expect(last({ bytes: 12_000_000, moved: 0 }, "sending")).toBe("Nothing new, 2 hours ago");
+  expect(last({ bytes: 12_000_000, moved: 0 }, "sending")).toBe("Last transfer: nothing new, 2 hours ago");
   expect(last({ bytes: 12_000_000, moved: 2_000_000, skipped_bytes: 10_000_000 })).toBe("Received 2.0\u00a0MB 2 hours ago");
 });
 

@@ -51,6 +51,7 @@ describe("times", () => {
     const now = new Date(2026, 10, 28, 1, 0).getTime();
     const lines = [new Date(2026, 10, 26, 20, 0), new Date(2026, 10, 22, 23, 0)].map((at) => at.getTime());
     expect(lines.map((at) => ago(at, now))).toEqual(["2 days ago", "6 days ago"]);
+    expect(lines.map((at) => ago(at, now, true).replace(/\s/u, " ")), "below the heading that says the day").toEqual(["8:00 PM", "11:00 PM"]);
     expect(ago(new Date(2026, 10, 27, 0, 30).getTime(), now)).toBe(dayOf(new Date(2026, 10, 27, 0, 30).getTime(), now).toLowerCase());
   });
 

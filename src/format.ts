@@ -119,7 +119,7 @@ export function percent(done: number, total: number): string {
 
 /**
  * A moment in the past as "5 minutes ago", or as a date where that is longer ago than a week; below
- * that date, as the time of day.
+ * its date, as the time of day where that is longer ago than a day.
  */
 export function ago(ms: number, now: number, isBelowDay = false): string {
   const { relative, dateTime, time } = formats();
@@ -127,9 +127,10 @@ export function ago(ms: number, now: number, isBelowDay = false): string {
   if (seconds > -60) return t("time.justNow");
   if (seconds > -3600) return relative.format(Math.ceil(seconds / 60), "minute");
   if (seconds > -86_400) return relative.format(Math.ceil(seconds / 3600), "hour");
+  if (isBelowDay) return time.format(ms);
   // By the calendar, as the headings of the days: "yesterday" is not of the day before it.
   if (seconds > -7 * 86_400) return relative.format(dayNumber(ms) - dayNumber(now), "day");
-  return isBelowDay ? time.format(ms) : dateTime.format(ms);
+  return dateTime.format(ms);
 }
 
 /** The day of a moment, as a heading: "Today", "Yesterday", or its date. */

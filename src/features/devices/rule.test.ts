@@ -35,11 +35,20 @@ describe("a machine's rule", () => {
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });
 
+  test("says of the folder that each offer may go into another, while it asks and has none of its own", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    const form = await open();
+    expect(within(form).getByText(t("devices.ruleFolderAsked"))).toBeVisible();
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: null } }] });
+    await waitFor(() => expect(within(form).queryByText(t("devices.ruleFolderAsked"))).toBeNull());
+  });
+
   test("has a folder of its own, until it is taken back; what is refused has none", async () => {
     const rule = { consent: "ask", folder: { path: "/data/from-lab" }, bytes_max: null } as const;
     const shell = await startWindow({ devices: [{ ...labWs, rule }] });
     const form = await open();
     expect(within(form).getByText("/data/from-lab")).toBeVisible();
+    expect(form.querySelectorAll("[data-folder] wbr"), "it breaks behind a slash").toHaveLength(2);
     await user.click(within(form).getByRole("button", { name: t("folder.change") }));
     await user.click(within(form).getByRole("button", { name: t("devices.ruleFolderDefault") }));
     expect(shell.called("choose_device_folder")).toEqual([{ id: labWs.id }]);
