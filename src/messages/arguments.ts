@@ -59,6 +59,7 @@ export interface Arguments {
   "send.folderGone": { name: string };
   "send.folderHint": { name: string };
   "send.leftOut": { n: number };
+  "send.leftOutHint": { n: number };
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
   "send.firstContactHint": { what: string };

@@ -149,7 +149,7 @@ describe("sending", () => {
     await user.type(field, "/cache");
     await waitFor(() => expect(field).not.toHaveAttribute("aria-invalid"));
     shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { items: 30, bytes: 3_000_000, excluded: 2, state: "exact" } });
-    expect(await screen.findByText(t("send.leftOut", { n: 2 }))).toBeVisible();
+    expect(await screen.findByText(t("send.leftOutHint", { n: 2 }))).toBeVisible();
     // What is added does not take away what was typed.
     shell.app.outbox.take(selection({ id: 8, leave_out: "*.o" }));
     expect(field).toHaveValue("/cache");
