@@ -162,17 +162,17 @@ describe("a lost connection", () => {
 
   test("says at either end who waits for what, and how long", () => {
     const soon = waiting({ why: "broken", next_try_seconds: 3.2, gives_up_seconds: 899 });
-    expect(stageWords(soon, "lab-ws", "sending")).toBe("Connection to lab-ws lost. Trying again in 4\u00a0s, times out in 14\u00a0min\u00a059\u00a0s");
+    expect(stageWords(soon, "lab-ws", "sending")).toBe("Connection to lab-ws lost. Trying again in 4\u00a0s, for another 14\u00a0min\u00a059\u00a0s");
     const trying = waiting({ why: "unreachable", next_try_seconds: null, gives_up_seconds: 600 });
     expect(stageWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
     const awaited = waiting({ why: "silent", next_try_seconds: null, gives_up_seconds: 600 });
-    expect(stageWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop, times out in \d+\smin/);
+    expect(stageWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop for another \d+\smin/);
   });
 
   test("is nothing that a full disk is taken for", () => {
     const full = (missingBytes: number, missingEntries = 0) =>
       progress({ stage: "paused", interruption: { why: "full", needed: missingBytes, free: 0, entries: missingEntries, next_try_seconds: null, gives_up_seconds: 60 } });
-    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0\u00a0MB more needed. Resumes once there is space, times out in 1\u00a0min\u00a000\u00a0s");
+    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0\u00a0MB more needed. Resumes if there is space within 1\u00a0min\u00a000\u00a0s");
     expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", 1,200 items too many");
     expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space within 1\u00a0min\u00a000\u00a0s to resume");
   });
@@ -181,7 +181,7 @@ describe("a lost connection", () => {
     const paused = (by: Side) => progress({ stage: "paused", interruption: { why: "paused", by, next_try_seconds: null, gives_up_seconds: 8 * 3600 } });
     for (const direction of ["sending", "receiving"] as const) {
       expect(stageWords(paused("here"), "lab-ws", direction)).toMatch(/^Paused here. Resume within .*$/);
-      expect(stageWords(paused("there"), "lab-ws", direction)).toMatch(/^Paused by lab-ws. Times out in .*$/);
+      expect(stageWords(paused("there"), "lab-ws", direction)).toMatch(/^Paused by lab-ws for at most another .*$/);
     }
     const copy = progress({ stage: "paused", interruption: { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } });
     expect(stageWords(copy, "/srv/sets", "copying")).toBe("Paused");
