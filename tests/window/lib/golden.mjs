@@ -89,6 +89,12 @@ export function calm(page) {
       [/[\d.]+\s(\w+)\/s on average/g, "2.5\u00a0MB/s on average"],
       [/Valid for \d+ min/g, "Valid for 10 min"],
     ];
+    // A path that breaks behind its slashes is several texts: the first one gets all of it.
+    for (const { parentElement } of document.querySelectorAll("wbr")) {
+      const [first, ...others] = [...parentElement.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE);
+      first.data += others.map(({ data }) => data).join("");
+      for (const other of others) other.data = "";
+    }
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
       const calmed = words.reduce((text, [found, instead]) => text.replace(found, instead), node.data);
