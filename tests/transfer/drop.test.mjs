@@ -494,6 +494,45 @@ for (const [how, words] of [["removed", ["share", "remove", "box"]], ["made read
   });
 }
 
+for (const [what, end] of [
+  ["its sender was refused, and may send again", async ({ far }) => {
+    await asked(far, ["devices", "rule", "near", "--refuse"]);
+    await eventually("the end there", async () => (await asked(far, ["inbox", "-n1"]))[0]);
+    await asked(far, ["devices", "rule", "near", "--ask"]);
+  }],
+  ["its sender was forgotten, and paired anew", async ({ near, far, box, serving }) => {
+    await asked(far, ["devices", "forget", "near"]);
+    await eventually("the end there", async () => (await asked(far, ["inbox", "-n1"]))[0]);
+    await pairs(far, near, serving);
+    await asked(far, ["share", "add", box, "--name", "box", "--with", "near", "--drop"]);
+  }],
+  ["another folder has its name after a restart", async ({ t, base, far, inbox, serving }) => {
+    await asked(far, ["share", "remove", "box"]);
+    await eventually("the end there", async () => (await asked(far, ["inbox", "-n1"]))[0]);
+    await serving.kill();
+    const other = join(base, "other");
+    mkdirSync(other);
+    await asked(far, ["share", "add", other, "--name", "box", "--with", "near", "--drop"]);
+    await service(t, far, inbox, serving.port);
+    return other;
+  }],
+]) {
+  test(`a send into a drop box that was paused there does not run on, unpaused, once ${what}`, async (t) => {
+    const all = await dropping(t);
+    const { near, far, source, box, serving } = all;
+    const tree = join(source, "tree");
+    oddTree(tree, "--bulk-mib", "24");
+    const sending = sends(t, near, tree, serving, "box", { args: ["--retry", "60s", ...SLOW] });
+    await moving(sending);
+    const { id } = (await asked(far, ["status"])).find(({ event }) => event === "transfer");
+    await asked(far, ["pause", id]);
+    await eventually("the pause", () => sending.events.some(({ stage }) => stage === "paused"));
+    const other = await end({ t, ...all });
+    assert.notEqual(await sending.exit(), EXIT.all, sending.said());
+    for (const folder of [box, other ?? box]) assert.ok(!existsSync(join(folder, "tree")), `${readdirSync(folder)}`);
+  });
+}
+
 test("a receiver that is killed and started again: the same command goes on by itself", async (t) => {
   const { near, far, inbox, source, box, serving } = await dropping(t);
   const tree = join(source, "tree");

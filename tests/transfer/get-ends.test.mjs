@@ -228,7 +228,7 @@ test("the history of a get that broke off tells each end its own next step", asy
 });
 
 mounting("what plainly does not fit is refused before the first byte, each time", async (t, { mount }) => {
-  const { base, near, shared, serving } = await sharing(t);
+  const { base, near, far, shared, serving } = await sharing(t);
   const small = join(base, "small");
   mkdirSync(small);
   if (!mount(small, "-t", "tmpfs", "-o", "size=30m", "tmpfs")) return t.skip("mounting takes root");
@@ -241,6 +241,7 @@ mounting("what plainly does not fit is refused before the first byte, each time"
     assert.match(next, /then get the same again\.$/);
     assert.deepEqual(readdirSync(small), []);
   }
+  await eventually("nothing that waits there", async () => (await asked(far, ["status"])).every(({ event }) => event !== "transfer"));
 });
 
 test("who runs `ringway recv` is told apart from who does not share", async (t) => {

@@ -27,6 +27,7 @@ mod sender;
 mod staging;
 #[cfg(test)]
 mod tests;
+mod tops_at_first;
 
 use std::io;
 use std::path::PathBuf;
@@ -65,7 +66,6 @@ pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
 pub use landings::log::{AddLanded, Recall, Recalled, SealKey, Whose};
-pub use merge::tops_at_first::TopsAtFirst;
 pub use options::{Announce, Answers, Asked, AttemptKey, BroughtBefore, DestinationOptions, OthersBrought};
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
@@ -73,6 +73,7 @@ pub use received_before::Brought;
 pub use results::Results;
 pub use staging::read_only_folders::{close_folders, restore_all};
 pub use staging::unfinished::{discard, is_attempt, unfinished};
+pub use tops_at_first::TopsAtFirst;
 
 /// Mode of folders while they are filled: nobody else looks into what is not whole.
 const FILLING_FOLDER_MODE: u32 = 0o700;

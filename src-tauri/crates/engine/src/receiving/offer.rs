@@ -11,12 +11,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ringway_link::session::Session;
 use ringway_model::{
-    Consent, DeclineReason, DeviceRule, Fault, IntoHome, Offer, OnConflict, PathText, Side, TransferId,
+    Consent, DeclineReason, DeviceRule, Direction, Fault, IntoHome, Offer, OnConflict, PathText, Side, TransferId,
+    TransferKey,
 };
 use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::OfferedNames;
-use ringway_wire::control::{Cancel, Totals};
+use ringway_wire::control::{Cancel, GetRefusal, Totals};
 use ringway_wire::session::Event;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
@@ -116,7 +117,14 @@ async fn look_at_share(listening: &Listening, visitor: &mut Visitor) -> Result<(
         return Err(NotTaken::Declined(DeclineReason::TooManyOffers { wait_ms }));
     }
     let (shared, of) = (Arc::clone(&listening.shared), (visitor.device.id, visitor.pairing));
-    let looking = tokio::task::spawn_blocking(move || shared.drop_place(of, &wanted));
+    let key = TransferKey { id: TransferId(visitor.offer.transfer), from: Some(of.0) };
+    let looking = tokio::task::spawn_blocking(move || {
+        let place = shared.drop_place(of, &wanted)?;
+        match shared.store.has_ended(Direction::Receiving, key, &place.folder()) {
+            true => Err(GetRefusal::NoShare),
+            false => Ok(place),
+        }
+    });
     let place = looking.await.expect("looking at a share does not panic").map_err(NotTaken::NoPlace)?;
     visitor.drop = Some(place);
     Ok(())

@@ -132,7 +132,9 @@ impl Renewals {
     /// Drops the consent that was given to a device in an earlier pairing: forgetting a device
     /// revokes it.
     pub(crate) fn only_of(&self, device: DeviceId, pairing: PairingNumber) {
-        self.all().retain(|one| one.key.0 != device || one.pairing == pairing);
+        // What was stopped stays that: who goes on with it by a new right would be let in unasked.
+        let is_stopped = |one: &Remembered| matches!(one.state, State::Stopped { .. });
+        self.all().retain(|one| one.key.0 != device || one.pairing == pairing || is_stopped(one));
     }
 
     /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits

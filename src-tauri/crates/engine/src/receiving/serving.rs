@@ -2,6 +2,7 @@
 //! many sessions as that takes. The right to read the share is consent.
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::LaneStops;
 use ringway_link::rate_limit::RateLimiter;
 use ringway_model::{
-    DeclineReason, Direction, Fault, Invalid, Outage, PathTaken, RateLimit, ShareTrouble, Side, TransferId,
+    DeclineReason, Direction, Fault, Invalid, Outage, PathTaken, RateLimit, ShareTrouble, Side, TransferId, TransferKey,
 };
 use ringway_sys::attributes::Metadata;
 use ringway_sys::confine;
@@ -74,10 +75,14 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
         Err(refusal) if is_for_now(refusal) => return decline(asker, DeclineReason::Busy).await,
         Err(refusal) => return refuse(asker, refusal).await,
     };
-    let transfer = match transfer(&listening, &asker, &opened) {
+    let (transfer, from) = match transfer(&listening, &asker, &opened) {
         Some(transfer) => transfer,
         None => return decline(asker, DeclineReason::Busy).await,
     };
+    let key = TransferKey { id: transfer.id(), from: Some(asker.device.id) };
+    if from.is_some_and(|from| listening.shared.store.has_ended(Direction::Sending, key, &from)) {
+        return refuse(asker, GetRefusal::NoShare).await;
+    }
     let retry = Duration::from_secs(asker.get.retry_s.into()).min(RENEWAL_TIME_MAX);
     {
         let mut figures = transfer.figures();
@@ -187,8 +192,9 @@ async fn open(
     }
 }
 
-/// What is shown and recorded of it; none if the store cannot be read.
-fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option<Transfer> {
+/// What is shown and recorded of it, and the first path that it comes from; none if the store
+/// cannot be read.
+fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option<(Transfer, Option<PathBuf>)> {
     let Requester { device, get, .. } = asker;
     let (names, more) = opened.outgoing.names();
     let more = (names.len() as u64).saturating_add(more).saturating_sub(1);
@@ -196,13 +202,14 @@ fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option
     let store = Arc::clone(&listening.shared.store);
     let folder = store.share(&get.share).ok()??.shared.folder;
     let path = |path: &GetPath| folder.join(OsString::from_vec(path.path.clone()));
-    let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
+    let paths: Vec<_> = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
+    let from = paths.first().cloned();
     let first = get.paths.first().map(|first| PathInShare::new(get.share.clone(), first.path.clone(), false));
     let in_share = first.and_then(Result::ok).as_ref().map(PathInShare::shown);
     let record = Record { paths, in_share, ..Record::of(&store) };
     let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record)).asked_for();
     transfer.known_peer(device.id, &device.name);
-    Some(transfer)
+    Some((transfer, from))
 }
 
 /// Something that is served, over all its sessions.
@@ -228,7 +235,9 @@ impl Serving {
                 Ok(arrived) => return Ok(arrived),
                 Err(error) => error,
             };
-            let Some(why) = outage(&error).filter(|_| !self.retry.is_zero()) else { return Err(error) };
+            // What did not fit before its first byte is not waited for: its device has ended it.
+            let is_over = matches!(error, Fault::Declined(_)) && !self.transfer.figures().has_begun();
+            let Some(why) = outage(&error).filter(|_| !self.retry.is_zero() && !is_over) else { return Err(error) };
             entry.interrupted();
             let mut next = next;
             (asker, opened) = loop {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ringway_model::{Direction, Fault, Outcome, Past, PastDetails, PastQuery, TransferId, TransferKey};
+use ringway_model::{Direction, Fault, Outcome, Past, PastDetails, PastQuery, Side, TransferId, TransferKey};
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, named_params, params};
 use std::os::unix::ffi::OsStrExt;
 
@@ -175,6 +175,23 @@ impl Store {
     /// One past transfer.
     pub(crate) fn one_past(&self, number: u64) -> Result<Option<Remembered>, Fault> {
         self.latest_past("number = ?1", [signed(number)])
+    }
+
+    /// Whether a transfer that another device goes on with has ended here by a person's will, or
+    /// went to, or came from, another folder. A program that ran before may have known more of it.
+    pub(crate) fn has_ended(&self, direction: Direction, key: TransferKey, folder: &Path) -> bool {
+        let named = params![key.id.0, direction_number(direction), key.from.map(|from| from.0)];
+        let known = self.latest_past("transfer = ?1 AND direction = ?2 AND device = ?3", named);
+        // A store that cannot be asked stops nobody: the right to the folder is in it, too.
+        known.ok().flatten().is_some_and(|known| match &known.past.report.outcome {
+            Outcome::Complete | Outcome::Partial => false,
+            Outcome::Failed(
+                Fault::Cancelled { by: Side::Here, .. }
+                | Fault::NoLongerShared { by: Side::Here }
+                | Fault::PeerForgotten,
+            ) => true,
+            Outcome::Failed(_) => known.past.paths.first().is_some_and(|path| AsRef::<Path>::as_ref(path) != folder),
+        })
     }
 
     /// The latest that this machine sent with that id. Others draw the ids of what they offer: one

@@ -9,4 +9,3 @@ pub(super) mod landing;
 pub(super) mod owners;
 pub(super) mod policy;
 pub(super) mod top_names;
-pub(super) mod tops_at_first;

@@ -97,12 +97,6 @@ impl Accepted {
         Ok(Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Door(door)) })
     }
 
-    /// Whether it was to land in a drop box that is none any more, or not for its device.
-    fn is_revoked(&self) -> bool {
-        let grant = self.taking.drop.as_ref().map(|place| place.grant);
-        grant.is_some_and(|grant| !self.listening.shared.holds(&grant).unwrap_or(true))
-    }
-
     /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of
     /// the transfer.
     pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, (place, is_told): (Place, bool)) {
@@ -176,8 +170,6 @@ impl Accepted {
         };
         match (&ended, open.take()) {
             (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
-            // Without its grant it is refused, and with another one decided anew.
-            (Err(Fault::Cancelled { by: Side::Here, .. }), Some(_)) if self.is_revoked() => {}
             // Its sender may have paused it, and not know. What is shared again under the name may
             // be another folder, and goes on without a pause: that takes a new offer.
             (Err(why @ (Fault::Cancelled { by: Side::Here, .. } | Fault::NoLongerShared { .. })), Some(open)) => {

@@ -355,9 +355,10 @@ impl<'i> FolderCache<'i> {
         }
     }
 
-    /// Whether somebody else has made the folder `top`, or moved it there, while this transfer runs.
-    /// It is not the one that was there when it began; or it was made since this attempt began; or
-    /// an earlier attempt was building one of that name, and it was made, moved or changed since.
+    /// Whether somebody else has made the folder `top`, or moved it there, while this transfer
+    /// runs. It is not the one that was there when it began; or it was made since this attempt
+    /// began; or an earlier attempt was building one of that name, and it was made, moved or
+    /// changed since.
     /// What comes then gets a number in the end.
     fn came_meanwhile(&self, top: &[u8]) -> bool {
         let Incoming { root, policy, staging, .. } = self.incoming;

@@ -21,13 +21,13 @@ use crate::receive::landings::log::LandingLog;
 use crate::receive::landings::{AllLandings, Landings};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
-use crate::receive::merge::tops_at_first::TopsAtFirst;
 use crate::receive::numbered::{Found, find_version, first_free_number, is_free};
 use crate::receive::options::{Announce, BroughtBefore, OthersBrought};
 use crate::receive::received_before::{
     self, Brought, DESTINATION, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity, is_changed,
 };
 use crate::receive::root::Root;
+use crate::receive::tops_at_first::TopsAtFirst;
 
 /// The slowest clock by which a kernel tells times of files: a hundred ticks a second.
 const CLOCK_STEP: Duration = Duration::from_millis(10);
