@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { EXIT, asked, same } from "./harness.mjs";
+import { EXIT, asked, eventually, same, sender } from "./harness.mjs";
 import { SLOW, getter, got, moving, service, sharing } from "./sharing.mjs";
 
 /** `near` has got `older` into `before`, where it was edited since, and now gets `tree`. */
@@ -30,11 +30,27 @@ async function meetAgain({ near, far, shared }, serving) {
 
 const errorOf = (end) => end.events.at(-1).error?.code;
 
-test("while something is got, the one before it is not what is got again", async (t) => {
-  const { near, inbox, shared, running, edited } = await getting(t);
+test("while something is got or sent, --again takes the number of the one before it, as it is listed", async (t) => {
+  const all = await getting(t);
+  const { base, near, inbox, shared, serving, running, edited } = all;
   const refused = await near.run(["get", "--again"]);
   assert.equal(refused.status, EXIT.usage, refused.said());
   assert.match(refused.stderr, /still being got/);
+  assert.match((await near.run(["inbox"])).stdout, /^ *\d+ .*older/m);
+  // One that was declined, and one that waits for an answer.
+  writeFileSync(join(base, "first"), "first");
+  const declined = sender(t, near, join(base, "first"), serving.target, { code: null });
+  await asked(all.far, ["decline", (await eventually("the offer", async () => (await asked(all.far, ["offers"]))[0])).id]);
+  assert.equal(await declined.exit(), EXIT.declined, declined.said());
+  writeFileSync(join(base, "second"), "second");
+  const waiting = sender(t, near, join(base, "second"), serving.target, { code: null });
+  await eventually("the offer", async () => (await asked(all.far, ["offers"])).length > 0);
+  const unclear = await near.run(["send", "--again"]);
+  assert.equal(unclear.status, EXIT.usage, unclear.said());
+  assert.match(unclear.stderr, /still being sent/);
+  assert.match((await near.run(["inbox", "--sent"])).stdout, /^ *\d+ .*first/m);
+  waiting.kill("SIGKILL");
+  await waiting.exit();
   running.kill("SIGKILL");
   await running.exit();
   const again = await near.run(["get", "--again"]);

@@ -24,6 +24,14 @@ export const ELSEWHERE = [
     test: "--again gets the last one, or one by its number, with its selection and options, into its folder",
   },
   {
+    keys: [
+      "Wait until that has ended, or name the get by its number (--again NUMBER): `ringway inbox` lists them.",
+      "Wait until that has ended, or name the send by its number (--again NUMBER): `ringway inbox --sent` lists them.",
+    ],
+    file: "tests/transfer/again.test.mjs",
+    test: "while something is got or sent, --again takes the number of the one before it, as it is listed",
+  },
+  {
     keys: ["{limit_text} (RLIMIT_FSIZE): `ulimit -f unlimited` lifts that for this shell."],
     file: "tests/transfer/file-size.test.mjs",
     test: "copy names the file-size limit of the process, not the file system, and the advised command lifts it",

@@ -325,7 +325,7 @@ export default [
       const receiving = far.start(["recv", inbox, "--json", "--no-pairing", "--once"]);
       t.after(() => receiving.kill());
       await receiving.event("listening");
-      const sending = sender(t, near, many, "far", { code: null, args: ["--limit", "10M", "--compress", "off"] });
+      const sending = sender(t, near, many, "far", { code: null, args: ["--limit", "4M", "--compress", "off"] });
       await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 0);
       sending.kill("SIGSTOP");
       grow(140, 60);

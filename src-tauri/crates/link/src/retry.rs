@@ -87,14 +87,15 @@ impl Tries {
         (next.at <= gives_up).then_some(next)
     }
 
-    /// When to try next; `None` if the transfer is given up. `jitter` of 0 to 255 spreads the
-    /// attempts of many senders over half a pause, so that they do not return at once.
+    /// When to try next, the last time at the end; `None` if the transfer is given up. `jitter` of 0
+    /// to 255 spreads the attempts of many senders over half a pause, so that they do not return at
+    /// once.
     pub fn next(&mut self, now: Instant, jitter: u8) -> Option<Try> {
         let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
         let pause = self.pause.mul_f64(0.75 + f64::from(jitter) / 512.0);
         self.pause = (self.pause * 2).min(PAUSE_MAX);
-        let next = Try { at: now + pause, gives_up };
-        (next.at <= gives_up).then_some(next)
+        let next = Try { at: (now + pause).min(gives_up), gives_up };
+        (next.at > now).then_some(next)
     }
 }
 
@@ -152,7 +153,8 @@ mod tests {
         let first = tries.next(at(0), 128).unwrap();
         assert_eq!(first.gives_up, at(10));
         assert_eq!(tries.next(at(4), 128).unwrap().gives_up, at(10));
-        assert_eq!(tries.next(at(7), 128), None);
+        assert_eq!(tries.next(at(7), 128).unwrap().at, at(10), "all of the time is used");
+        assert_eq!(tries.next(at(10), 128), None);
         assert_eq!(Tries::new(Duration::ZERO).next(at(0), 0), None);
     }
 

@@ -258,13 +258,30 @@ pub(super) fn claim(
             match adopt((root, recall), stable, about, attempts_max) {
                 Ok(Some(claimed)) => return Ok(claimed),
                 // It is at work, or is nothing that we made.
-                Ok(None) | Err(_) => return make(root, unique, about),
+                Ok(None) | Err(_) => return make_beside((root, recall), unique, about, attempts_max),
             }
         }
         Err(error) => return Err((Operation::Create, error)),
     }
     // Another transfer may have come between, and taken it for one that was left behind.
-    fill(root, stable, about).or_else(|_| make(root, unique, about))
+    fill(root, stable, about).or_else(|_| make_beside((root, recall), unique, about, attempts_max))
+}
+
+/// Makes a transfer's own one beside that of another transfer of the same, or takes over what an
+/// earlier session of the transfer has left there, whose receiver was killed.
+fn make_beside(
+    (root, recall): (&Dir, Option<&Recall>),
+    unique: &[u8],
+    about: &About,
+    attempts_max: usize,
+) -> Result<Claimed, (Operation, io::Error)> {
+    match make(root, unique, about) {
+        Err((operation, error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let adopted = adopt((root, recall), unique, about, attempts_max).map_err(during(Operation::Open))?;
+            adopted.ok_or((operation, error))
+        }
+        made => made,
+    }
 }
 
 fn make(root: &Dir, name: &[u8], about: &About) -> Result<Claimed, (Operation, io::Error)> {
