@@ -87,9 +87,9 @@ impl Tries {
         (next.at <= gives_up).then_some(next)
     }
 
-    /// When to try next, the last time at the end; `None` if the transfer is given up. `jitter` of 0
-    /// to 255 spreads the attempts of many senders over half a pause, so that they do not return at
-    /// once.
+    /// When to try next, the last time at the end; `None` if the transfer is given up. `jitter` of
+    /// 0 to 255 spreads the attempts of many senders over half a pause, so that they do not return
+    /// at once.
     pub fn next(&mut self, now: Instant, jitter: u8) -> Option<Try> {
         let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
         let pause = self.pause.mul_f64(0.75 + f64::from(jitter) / 512.0);

@@ -252,6 +252,12 @@ pub(super) fn claim(
     about: &About,
     attempts_max: usize,
 ) -> Result<Claimed, (Operation, io::Error)> {
+    // Its own first, whose receiver was killed: nobody else looks for that one.
+    if root.metadata(unique).is_ok()
+        && let Ok(Some(claimed)) = adopt((root, recall), unique, about, attempts_max)
+    {
+        return Ok(claimed);
+    }
     match root.make_dir(stable, FILLING_FOLDER_MODE) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

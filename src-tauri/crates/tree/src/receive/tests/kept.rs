@@ -146,17 +146,22 @@ fn what_another_transfer_is_at_work_on_is_not_taken_over() {
 
 #[test]
 fn what_a_killed_attempt_left_beside_another_transfer_s_is_gone_on_with() {
-    let site = Site::new();
-    let running = Asked::begin(&site, OnConflict::Replace);
-    let names = site.names();
-    let left = Asked::begin(&site, OnConflict::Replace).killed(&site, first());
-    let again = Asked::begin(&site, OnConflict::Replace);
-    assert!(again.incoming.lists(), "{left:?}");
-    let (_, arrived, _) = cross(&again.incoming, vec![Lane::default().folder("new").file("three", b"3")]);
-    assert_eq!(arrived, [site.at("new")]);
-    let beside: Vec<_> = site.names().into_iter().filter(|name| !names.contains(name)).collect();
-    assert_eq!(beside, ["new"], "nothing of it stays");
-    drop(running);
+    for other_runs in [true, false] {
+        let site = Site::new();
+        let running = Asked::begin(&site, OnConflict::Replace);
+        let names = site.names();
+        let left = Asked::begin(&site, OnConflict::Replace).killed(&site, first());
+        if !other_runs {
+            running.incoming.keep().unwrap();
+        }
+        let again = Asked::begin(&site, OnConflict::Replace);
+        let name = std::str::from_utf8(&again.incoming.staging.name).unwrap();
+        assert!(again.incoming.lists() && site.at(name) == left, "{left:?}");
+        let (_, arrived, _) = cross(&again.incoming, vec![Lane::default().folder("new").file("three", b"3")]);
+        assert_eq!(arrived, [site.at("new")]);
+        let beside: Vec<_> = site.names().into_iter().filter(|name| !names.contains(name)).collect();
+        assert_eq!(beside, ["new"], "nothing of it stays");
+    }
 }
 
 #[test]
