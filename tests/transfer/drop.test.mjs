@@ -456,6 +456,7 @@ test("a sender that is killed: the same again, also by the share's new name, sen
   });
   assert.equal(unfinished[0].folder.path, sub);
   await asked(far, ["share", "remove", "box"]);
+  await eventually("the end there", async () => (await asked(far, ["status"])).every(({ event }) => event !== "transfer"));
   await asked(far, ["share", "add", box, "--name", "renamed", "--with", "near", "--drop"]);
   await sent(t, near, tree, serving, "box/sub", { wanted: EXIT.failed });
   const missing = missingBytes(tree, sub);

@@ -109,6 +109,12 @@ if (inside) {
       }
       await page.wait(look);
       await keepPicture(page, `wayland-${basename(path)}`);
+      // A compositor cancels a drop that the page has not taken yet: it answers each motion, and on
+      // a busy machine late.
+      for (let step = 0; step < 20; step += 1) {
+        pointer.move({ x: there.x + (step % 2), y: there.y });
+        await sleep(20);
+      }
       pointer.release();
       await gone;
     };
