@@ -140,15 +140,22 @@ mounting("sending to a known device goes on where nothing can be written: a read
   assert.doesNotMatch(renamed.stderr, /away|identity/);
 });
 
+/** Moves a device's data folder to a disk of 4 MiB of its own; null if that cannot be mounted. */
+function onSmallDisk(device, base, mount) {
+  const [data, aside] = [device.env.XDG_DATA_HOME, join(base, "aside")];
+  renameSync(data, aside);
+  mkdirSync(data, { mode: 0o700 });
+  if (!mount(data, "-t", "tmpfs", "-o", "size=4m", "none")) return null;
+  cpSync(aside, data, { recursive: true });
+  chmodSync(kept(device, "identity.pem"), 0o600);
+  return data;
+}
+
 mounting("sending to a known device goes on where nothing can be written: a full disk", async (t, { mount }) => {
   const all = await acquainted(t);
   const { near, base } = all;
-  const [data, aside] = [near.env.XDG_DATA_HOME, join(base, "aside")];
-  renameSync(data, aside);
-  mkdirSync(data, { mode: 0o700 });
-  if (!mount(data, "-t", "tmpfs", "-o", "size=4m", "none")) return t.skip("mounting is not allowed here");
-  cpSync(aside, data, { recursive: true });
-  chmodSync(kept(near, "identity.pem"), 0o600);
+  const data = onSmallDisk(near, base, mount);
+  if (!data) return t.skip("mounting is not allowed here");
   filled(data, 0);
   const sending = await sends(t, all);
   assert.match(sending.stderr, /cannot use its own file .*ringway\.db: /);
@@ -162,15 +169,11 @@ mounting("sending to a known device goes on where nothing can be written: a full
   assert.equal(good.state, "good");
 });
 
-mounting("a receiver whose own disk is full says so, knows what came, and writes it down when there is room", async (t, { mount }) => {
+mounting("a receiver whose data disk is full says so, still knows what it received, and stores that once there is space", async (t, { mount }) => {
   const all = await acquainted(t);
   const { near, far, base, inbox, tree } = all;
-  const [data, aside] = [far.env.XDG_DATA_HOME, join(base, "aside")];
-  renameSync(data, aside);
-  mkdirSync(data, { mode: 0o700 });
-  if (!mount(data, "-t", "tmpfs", "-o", "size=4m", "none")) return t.skip("mounting is not allowed here");
-  cpSync(aside, data, { recursive: true });
-  chmodSync(kept(far, "identity.pem"), 0o600);
+  const data = onSmallDisk(far, base, mount);
+  if (!data) return t.skip("mounting is not allowed here");
   const receiving = await receiver(t, far, inbox, { code: null, once: false, args: ["--on-conflict", "update"] });
   filled(data, 0);
   const send = async (target) => {

@@ -492,7 +492,7 @@ impl Transfer {
     fn note_late(&self, report: &Report) {
         self.record(report, &self.series());
         if let Some(record) = self.shared.record.as_ref().filter(|record| record.trouble().is_none()) {
-            // What came by others has the next chance with the next transfer.
+            // If it fails, the next transfer tries again.
             let _ = record.store.note_unnoted();
         }
     }
