@@ -306,6 +306,11 @@ pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// How long a transfer stays paused that a person has paused, before it is given up: as long.
 pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 
+/// The longest time between two words of who gets something that it still waits for its own disk.
+/// With a shorter `--retry` it is a quarter of that, so that the serving device, which gives up 15
+/// seconds after that time, hears it before.
+pub const FULL_TOLD_EVERY_MAX: Duration = Duration::from_secs(30);
+
 /// How long a cancelled transfer tries to reach the other end, which waits for it: that answered
 /// some seconds ago, and takes long only if it is busy.
 pub const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);

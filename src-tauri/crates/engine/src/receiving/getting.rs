@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use ringway_link::lane::growth::initial_lanes;
 use ringway_link::lane::{self, LaneStops};
-use ringway_model::{AuthError, DeclineReason, Device, Fault, FreeSpace, PathTaken, Side};
+use ringway_link::session::Session;
+use ringway_model::{AuthError, DeclineReason, Device, Fault, FreeSpace, Outage, PathTaken, Shortage, Side};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::receive::TopsAtFirst;
 use ringway_wire::OfferedNames;
-use ringway_wire::control::{GetRefusal, Offer, Refusal, Totals};
+use ringway_wire::control::{Cancel, GetRefusal, Offer, Refusal, Totals};
 use ringway_wire::session::Event;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -22,9 +23,12 @@ use tokio::time::{Instant, sleep_until};
 use super::asking::Questions;
 use super::receive::confinement;
 use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
-use crate::limits::{ANSWER_TIME_MAX, COUNTED_ENTRIES_MIN, COUNTED_TIME_MAX, RETRY_MAX, SCARCE_BYTES, STALL_TIME_MIN};
+use crate::limits::{
+    ANSWER_TIME_MAX, COUNTED_ENTRIES_MIN, COUNTED_TIME_MAX, FULL_LOOK_EVERY, FULL_TOLD_EVERY_MAX, RETRY_MAX,
+    SCARCE_BYTES, STALL_TIME_MIN,
+};
 use crate::local::own_folders;
-use crate::send::attempts::{Attempt, First, Paired, forgotten, reached_for, try_all};
+use crate::send::attempts::{Attempt, First, Paired, forgotten, outage, reached_for, try_all};
 use crate::send::lanes::LaneOpener;
 use crate::send::reach::{Reached, reach, refused};
 use crate::send::{goodbye, say_whole};
@@ -79,6 +83,21 @@ async fn get(
     try_all(transfer, retry, &mut getting).await
 }
 
+/// A device that was asked, and what it offers.
+struct Asking {
+    reached: Reached,
+    offer: Offer,
+    names: Arc<OfferedNames>,
+}
+
+/// A disk here that is full.
+struct Full {
+    /// What it had when it was found full.
+    before: Option<FreeSpace>,
+    /// When the serving device was last told so.
+    told: Instant,
+}
+
 /// Something that is got, over all its attempts.
 struct Getting<'a> {
     site: Site,
@@ -95,8 +114,8 @@ struct Getting<'a> {
     taking: Option<Taking>,
     /// What earlier sessions have brought.
     earlier: Earlier,
-    /// What the disk had when it was found full.
-    full: Option<Option<FreeSpace>>,
+    /// The disk here is full.
+    full: Option<Full>,
     /// Bytes that the last session has brought.
     moved: u64,
 }
@@ -108,10 +127,14 @@ impl Attempt for Getting<'_> {
 
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
         // Space is of no use to what is cancelled.
-        let full = self.full.filter(|_| self.transfer.goodbye_time().is_none());
-        if let (Some(before), Some(taking)) = (full, &self.taking) {
-            if !taking.has_space(before).await {
-                return Err(Fault::DestinationFull { shortage: Some(taking.shortage()) });
+        let full = self.full.as_ref().filter(|_| self.transfer.goodbye_time().is_none());
+        if let (Some(Full { before, told }), Some(taking)) = (full, &self.taking) {
+            if !taking.has_space(*before).await {
+                let shortage = taking.shortage();
+                if told.elapsed() >= (self.retry / 4).clamp(FULL_LOOK_EVERY, FULL_TOLD_EVERY_MAX) {
+                    self.tell_full(shortage).await?;
+                }
+                return Err(Fault::DestinationFull { shortage: Some(shortage) });
             }
             self.full = None;
         }
@@ -120,20 +143,22 @@ impl Attempt for Getting<'_> {
         self.moved = self.transfer.figures().moved_in_all().saturating_sub(before);
         let is_full = matches!(&ended, Err(Fault::DestinationFull { .. } | Fault::Declined(DeclineReason::NoRoom(_))));
         if is_full {
-            self.full = Some(free_space::look(&self.request.destination));
+            let before = free_space::look(&self.request.destination);
+            self.full = Some(Full { before, told: Instant::now() });
         }
         ended
     }
 }
 
 impl Getting<'_> {
-    async fn session(&mut self) -> Result<Arrived, Fault> {
+    /// Reaches the device and asks for it: what it offers then.
+    async fn ask(&mut self) -> Result<Asking, Fault> {
         let (shared, transfer) = (Arc::clone(&self.site.shared), self.transfer);
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
         let destination = First::destination(self.first.as_ref(), &shared, &self.request.target)?;
         let code = self.request.options.code.take();
-        let reached = reached_for(transfer, reach(&shared, &destination, code, patience)).await?;
+        let mut reached = reached_for(transfer, reach(&shared, &destination, code, patience)).await?;
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
             let pairing = shared.store.pairing(reached.device.id)?;
@@ -141,27 +166,57 @@ impl Getting<'_> {
         }
         let address = reached.address.clone();
         self.first.get_or_insert_with(|| First { device: reached.device.clone(), address });
-        let Reached { mut session, tickets, addresses, round_trip, device, .. } = reached;
+        let session = &mut reached.session;
         session.machine.get(self.wanted.get.clone(), Arc::clone(&self.wanted.selected));
         transfer.figures().await_answer(false);
-        let offered = match self.offered(&mut session).await {
-            Ok((offer, names)) => self.counted(&mut session, offer).await.map(|offer| (offer, names)),
-            Err(error) => Err(error),
+        let error = match self.offered(session).await {
+            Ok((offer, names)) => return Ok(Asking { reached, offer, names }),
+            Err(error) => error,
         };
-        let (offer, names) = match offered {
-            Ok(offered) => offered,
-            Err(error) => {
-                say_whole(&mut session, transfer).await;
-                session.machine.cancel(goodbye(Some(&error)));
-                let has_heard = session.close_heard().await;
-                return match error {
-                    // Nobody knows whether the other end has heard that it is paused.
-                    Fault::Paused { by: Side::Here } if !has_heard => {
-                        Err(Fault::lost(std::io::ErrorKind::UnexpectedEof))
-                    }
-                    error => Err(error),
-                };
+        Err(self.leave(reached.session, error).await)
+    }
+
+    /// Ends a session in which nothing was taken in, and says why.
+    async fn leave(&self, mut session: Session, error: Fault) -> Fault {
+        say_whole(&mut session, self.transfer).await;
+        session.machine.cancel(goodbye(Some(&error)));
+        let has_heard = session.close_heard().await;
+        match error {
+            // Nobody knows whether the other end has heard that it is paused.
+            Fault::Paused { by: Side::Here } if !has_heard => Fault::lost(std::io::ErrorKind::UnexpectedEof),
+            error => error,
+        }
+    }
+
+    /// Tells the serving device that this one still waits for space, and hears what was decided
+    /// there meanwhile.
+    ///
+    /// # Errors
+    /// Only what ends the transfer: a device that cannot be reached may be there when there is
+    /// space.
+    async fn tell_full(&mut self, shortage: Shortage) -> Result<(), Fault> {
+        let asked = self.ask().await;
+        if let Some(full) = &mut self.full {
+            full.told = Instant::now();
+        }
+        match asked {
+            Ok(Asking { reached: Reached { mut session, .. }, .. }) => {
+                session.machine.cancel(Cancel::DestinationFull(shortage));
+                session.close().await;
+                Ok(())
             }
+            Err(error) if outage(&error).is_some_and(|outage| !matches!(outage, Outage::Paused { .. })) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn session(&mut self) -> Result<Arrived, Fault> {
+        let (shared, transfer) = (Arc::clone(&self.site.shared), self.transfer);
+        let Asking { reached, offer, names } = self.ask().await?;
+        let Reached { mut session, tickets, addresses, round_trip, device, .. } = reached;
+        let offer = match self.counted(&mut session, offer).await {
+            Ok(offer) => offer,
+            Err(error) => return Err(self.leave(session, error).await),
         };
         self.take_from(&device, names)?;
         let Some(taking) = &self.taking else { return Err(Fault::machine("nothing is taken in")) };
@@ -207,7 +262,7 @@ impl Getting<'_> {
     }
 
     /// Waits for the offer of what was asked for.
-    async fn offered(&self, session: &mut ringway_link::session::Session) -> Result<(Offer, Arc<OfferedNames>), Fault> {
+    async fn offered(&self, session: &mut Session) -> Result<(Offer, Arc<OfferedNames>), Fault> {
         let answer_by = Instant::now() + ANSWER_TIME_MAX;
         // As with what is sent: a cancel is said before the answer is heard.
         if let Some(stopped) = self.transfer.stopped() {
@@ -257,7 +312,7 @@ impl Getting<'_> {
     /// first word, of what was counted in a tenth of a second, tells of most that it will fit,
     /// unless the other end counts slowly. What is found later to be too much ends the session
     /// ([`Taking::session`]).
-    async fn counted(&self, session: &mut ringway_link::session::Session, mut offer: Offer) -> Result<Offer, Fault> {
+    async fn counted(&self, session: &mut Session, mut offer: Offer) -> Result<Offer, Fault> {
         let free = free_space::look(&self.request.destination).filter(|free| free.is_exact);
         let Some(free) = free.map(|free| free.free_bytes).filter(|free| *free < SCARCE_BYTES) else {
             return Ok(offer);

@@ -348,13 +348,9 @@ impl Serving {
         (outage, error): (Outage, Fault),
         renewed: &mut mpsc::Receiver<Requester>,
     ) -> Result<Requester, Fault> {
-        // A device that has paused, or waits for its disk, is silent until it goes on. One that
-        // hears of a pause here asks again all the same.
-        let rests = match outage {
-            Outage::Paused { by: Side::There } => Some(PAUSE_TIME_MAX),
-            Outage::Full(_) => Some(FULL_TIME_MAX),
-            _ => None,
-        };
+        // A device that has paused is silent until it goes on. One that waits for its disk says so
+        // again and again, and one that hears of a pause here asks again.
+        let rests = (outage == Outage::Paused { by: Side::There }).then_some(PAUSE_TIME_MAX);
         let mut wait = Wait::new(self.retry, rests);
         let mut pauses = self.transfer.pauses();
         loop {
