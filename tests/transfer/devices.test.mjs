@@ -1,11 +1,11 @@
 // Paired devices, and the commands about them; the command's information about itself.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { which } from "../setup/process.mjs";
-import { CODE, Device, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
+import { CODE, Device, EXIT, ends, receiver, sameInside, sender, soon, strangers } from "./harness.mjs";
 
 /** A secret like those that a headless machine keeps in a file. */
 const STANDING_SECRET = "correct horse battery staple 2026";
@@ -82,6 +82,26 @@ test("complete files that wait for the disk get no final names once their device
   assert.equal((await far.run(["devices", "forget", "near"])).status, EXIT.all);
   await ends(sending, receiving, EXIT.failed);
   assert.deepEqual(readdirSync(inbox), []);
+});
+
+test("what is given its names while its device is forgotten is complete, and nobody says that it was removed", { skip }, async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  for (let number = 0; number < 40; number += 1) mkdirSync(join(source, `${number}`));
+  const slow = ["-e", "trace=renameat2", "-e", "inject=renameat2:delay_enter=50ms"];
+  const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...slow, "setpriv", "--pdeathsig", "KILL"];
+  const receiving = await receiver(t, far, inbox, { wrap });
+  const sending = sender(t, near, `${source}/`, receiving.target, { args: ["--retry", "no"] });
+  const named = () => readdirSync(inbox).filter((name) => !name.startsWith(".ringway-")).length;
+  await soon("a name", () => named() > 0);
+  assert.equal((await far.run(["devices", "forget", "near"])).status, EXIT.all);
+  assert.ok(named() < 40, "it was forgotten in time");
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  assert.equal(await receiving.exit(), EXIT.all, receiving.said());
+  assert.equal(named(), 40);
+  const { error } = sending.events.at(-1);
+  assert.deepEqual([error.code, error.by, error.kept], ["cancelled", "there", true], sending.said());
+  const [past] = await said(far, ["inbox", "-n1"]);
+  assert.equal(past.outcome, "complete", JSON.stringify(past));
 });
 
 test("files sent to a forgotten device are not sent again to another one of its name", async (t) => {

@@ -310,18 +310,18 @@ impl Taking {
             ended => ended,
         };
         let error = match ended.map(|all| (self.is_paired(), all)) {
-            // What has its name by now stays, and its sender hears nothing of it any more.
-            Ok((Ok(false), _)) => {
-                self.transfer.stop_as_forgotten();
-                Fault::cancelled(Side::Here)
-            }
-            // Nor where nobody can tell.
+            // No receipt where nobody can tell whether its sender is still paired.
             Ok((Err(error), _)) => error,
-            Ok((Ok(true), (receipt, paths))) => {
+            Ok((Ok(is_paired), (receipt, paths))) => {
                 let receipt = earlier.and(receipt);
                 self.note_made(&incoming);
                 let whole = self.whole(receipt, paths, incoming.left_behind());
-                session.machine.receipt(receipt);
+                if is_paired {
+                    session.machine.receipt(receipt);
+                } else {
+                    // What has its name by now stays, and its sender gets no receipt for it.
+                    session.machine.cancel(Cancel::ByPersonKeeping);
+                }
                 session.close().await;
                 return Ended::Over(Box::new(Ok(whole)));
             }
