@@ -735,6 +735,7 @@ export function offeredFaultWords(fault: Fault, from: string): Sentence {
       return { ...words, next: t("fault.offered.again.next") };
     case "declined":
       if (fault.reason === "no_room") return says("fault.declinedHere.noSpace", { peer: from, ...roomFigures(fault) });
+      if (fault.reason === "stopped") return says("fault.declinedHere.stopped", { peer: from });
       return fault.reason === "busy" ? says("fault.declinedHere.busy", { peer: from }) : words;
     default:
       return words;

@@ -324,6 +324,7 @@ export interface Arguments {
   "fault.declinedHere.noSpace": { free: string; missing: string; needed: string };
   "fault.declinedHere.noSpace.next": { peer: string };
   "fault.declinedHere.busy.next": { peer: string };
+  "fault.declinedHere.stopped.next": { peer: string };
   "fault.cancelled.there": { peer: string };
   "fault.connectionLost": { peer: string; why: string };
   "fault.connectionLost.closed": { peer: string };

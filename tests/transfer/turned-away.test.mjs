@@ -38,6 +38,16 @@ async function isTold(waits, status, code, reason) {
   assert.ok(!waits.events.some(({ stage }) => stage === "reconnecting"), waits.said());
 }
 
+/** The receiver's history says the same, and not that a person has cancelled it. */
+async function isNotedAsStopped({ far }) {
+  const past = await eventually("the end in the history", async () => {
+    const all = (await asked(far, ["inbox", "--all"])).filter(({ event }) => event === "past");
+    return all.find(({ error }) => error?.code === "declined");
+  });
+  assert.equal(past.error.reason, "stopped", JSON.stringify(past));
+  assert.match(past.message, /^Receiving was stopped here/);
+}
+
 for (const signal of ["SIGTERM", "SIGINT"]) {
   test(`a sender in the queue of a receiver that ends by ${signal} is told so at once`, async (t) => {
     const place = strangers(t);
@@ -47,6 +57,7 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
     await isTold(waits, EXIT.declined, "declined", "stopped");
     assert.match(waits.stderr, /stopped receiving/);
     await receiving.exit();
+    await isNotedAsStopped(place);
     for (const one of running) one.kill();
   });
 }
@@ -73,6 +84,7 @@ test("a sender in the service's queue is told at once that receiving was switche
   const [running, waits] = await crowd(t, place, serving.target, null);
   await asked(place.far, ["settings", "--receiving", "off"]);
   await isTold(waits, EXIT.declined, "declined", "stopped");
+  await isNotedAsStopped(place);
   for (const one of running) one.kill();
 });
 
@@ -83,6 +95,7 @@ test("a sender in the service's queue is told at once that the service ends", as
   serving.kill("SIGTERM");
   await isTold(waits, EXIT.declined, "declined", "stopped");
   await serving.exit();
+  await isNotedAsStopped(place);
   for (const one of running) one.kill();
 });
 

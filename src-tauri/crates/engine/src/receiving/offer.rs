@@ -11,7 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ringway_link::session::Session;
 use ringway_model::{
-    Consent, DeclineReason, DeviceRule, Direction, Fault, IntoHome, Offer, OnConflict, PathText, Side, TransferId,
+    Consent, DeclineReason, DeviceRule, Direction, Fault, IntoHome, Offer, OnConflict, PathText, TransferId,
     TransferKey,
 };
 use ringway_tree::filesystem::free_space;
@@ -173,12 +173,12 @@ async fn wait(
             }
             stopped = &mut stopped => {
                 // A program that stops receiving also stops its transfers.
-                let why = match listening.queue.why_none() {
-                    reason @ DeclineReason::Stopped => TakenBack::Declined(reason),
-                    _ => TakenBack::Cancelled,
+                let (why, error) = match listening.queue.why_none() {
+                    reason @ DeclineReason::Stopped => (TakenBack::Declined(reason), Fault::Declined(reason)),
+                    _ => (TakenBack::Cancelled, stopped),
                 };
                 why.tell(session);
-                return Err(stopped);
+                return Err(error);
             }
             turn = waiting.turn() => match turn {
                 Turn::Begin(place) => return Ok(place),
@@ -186,11 +186,7 @@ async fn wait(
                 Turn::Lost => {
                     let why = listening.queue.why_none();
                     session.machine.decline(why);
-                    // Where this receiver has stopped, that was no fault of the transfer's.
-                    return Err(match why {
-                        DeclineReason::Stopped => Fault::cancelled(Side::Here),
-                        why => Fault::Declined(why),
-                    });
+                    return Err(Fault::Declined(why));
                 }
             },
             event = session.next() => match event {

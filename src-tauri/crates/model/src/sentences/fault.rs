@@ -203,6 +203,7 @@ impl Fault {
         match self {
             Self::Declined(DeclineReason::NoRoom(shortage)) => lacking(DECLINED_HERE_NO_SPACE.says(), shortage),
             Self::Declined(DeclineReason::Busy) => DECLINED_HERE_BUSY.says(),
+            Self::Declined(DeclineReason::Stopped) => DECLINED_HERE_STOPPED.says(),
             // The sender waits.
             Self::Stalled { seconds } => STALLED_HERE.says().with("time", figures::time(Duration::from_secs(*seconds))),
             Self::Cancelled { kept: true, .. } => self.says().and_next(OFFERED_KEPT),

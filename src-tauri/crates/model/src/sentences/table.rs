@@ -766,6 +766,10 @@ rows! {
         what: "This device has too many running transfers.",
         next: "Have {peer} send it again when one has finished.",
     }
+    DECLINED_HERE_STOPPED: "fault.declinedHere.stopped" {
+        what: "Receiving was stopped here before the transfer began.",
+        next: "Receive again, then have {peer} send it again.",
+    }
     CANCELLED_HERE: "fault.cancelled.here" {
         what: "Cancelled here.",
         terminal: "The receiver removes what arrived, except complete files in folders that existed before. Send the same again to complete it.",
