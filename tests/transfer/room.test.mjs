@@ -132,6 +132,20 @@ mounting("without retries a full disk ends the transfer with the figures, and th
   assert.ok(sent.events.find(({ event }) => event === "finished").unchanged > 0, sent.said());
 });
 
+mounting("a sender whose receiver ends while its disk is full says that it was lost, and not that the disk is full", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 100);
+  if (!disk) return;
+  const { inbox, source, near, far } = disk;
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, files(join(source, "tree"), 40, MIB), receiving.target, { args: [...SLOWLY, "--retry", "6s"] });
+  await filledUnderWay(inbox, sending);
+  await sending.event(isPaused);
+  receiving.kill("SIGINT");
+  await receiving.exit();
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  assert.equal(lastOf(sending).error.code, "unreachable", sending.said());
+});
+
 mounting("a sender that is paused by a full disk stops at once", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 100);
   if (!disk) return;

@@ -167,8 +167,9 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             Outage::TooManyOffers => tries.after(Instant::now(), wait_said(&error), random::<1>()?[0]),
             _ => tries.next(Instant::now(), random::<1>()?[0]),
         };
-        // The reported reason is what interrupted the transfer, not what the last attempt met.
-        let first = lost.take().unwrap_or(error);
+        // The reported reason is what interrupted the transfer, not what the last attempt met. What
+        // waited at the other end, and is not answered there any more, is interrupted by that.
+        let first = lost.take().filter(|first| !waits_there(first) || waits_there(&error)).unwrap_or(error);
         let mut pause_ends = || *paused_until.get_or_insert_with(|| Instant::now() + PAUSE_TIME_MAX);
         if transfer.is_paused() || matches!(outage, Outage::Paused { by: Side::Here }) {
             match until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await {
@@ -224,6 +225,11 @@ pub(crate) fn outage(error: &Fault) -> Option<Outage> {
         Fault::Paused { by: side } => Some(Outage::Paused { by: *side }),
         error => error.outage(),
     }
+}
+
+/// Whether the other end was reached, and waits for a person or for its disk.
+fn waits_there(error: &Fault) -> bool {
+    matches!(outage(error), Some(Outage::Full(_) | Outage::Paused { by: Side::There }))
 }
 
 /// How long its receiver told it to wait.
