@@ -59,6 +59,7 @@ test("a cancel at the serving device holds although the other one cannot hear it
   assert.equal(await getting.exit(), EXIT.failed, getting.said());
   const { error } = last(getting);
   assert.deepEqual([error.code, error.by, error.kept], ["cancelled", "there", true], getting.said());
+  assert.equal((await latest(far, ["--sent"])).error.kept, true, "both ends say that it is kept");
   assert.ok(!existsSync(join(inbox, "tree")));
   assert.equal(unfinished(inbox).length, 1, "what arrived is this device's");
   assert.equal((await latest(far, ["--sent"])).error?.code, "cancelled");

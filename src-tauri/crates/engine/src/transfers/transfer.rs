@@ -374,15 +374,14 @@ impl Transfer {
     /// The same, if it was stopped by now.
     pub(crate) fn stopped(&self) -> Option<Fault> {
         let stop = self.shared.course.borrow().stop?;
+        let is_got_here = self.is_got() && self.shared.direction == Direction::Sending;
         let is_kept = match stop {
             Stop::NotShared => return Some(Fault::NoLongerShared { by: Side::Here }),
-            Stop::Forgotten if self.is_got() && self.shared.direction == Direction::Sending => {
-                return Some(Fault::NoLongerShared { by: Side::Here });
-            }
+            Stop::Forgotten if is_got_here => return Some(Fault::NoLongerShared { by: Side::Here }),
             Stop::CancelledThere { kept } => return Some(Fault::Cancelled { by: Side::There, kept }),
-            Stop::Cancelled(then) => then == OnCancel::Keep,
-            // What another device has received is that device's: only a receiver that forgets its
-            // sender removes.
+            // What another device has got is that device's, whatever is wished here.
+            Stop::Cancelled(then) => then == OnCancel::Keep || is_got_here,
+            // So is what it has received: only a receiver that forgets its sender removes.
             Stop::Forgotten => self.shared.direction == Direction::Sending,
         };
         Some(Fault::Cancelled { by: Side::Here, kept: is_kept && self.figures().has_something() })
