@@ -140,7 +140,7 @@ impl App {
             sending,
             sources_picked: Arc::new(PickedFolder::open(state, picked_folder::OF_SOURCES)),
             browsing: Arc::new(Browsing::new(engine.clone(), devices.clone())),
-            getting: Arc::new(Getting::new(engine.clone(), devices.clone(), transfers.clone(), (state, keeps))),
+            getting: Arc::new(Getting::new(engine.clone(), devices.clone(), transfers.clone(), state, keeps)),
             copying: Arc::new(Copying::new(engine.clone(), choices.clone(), transfers.clone(), state)),
             history: History { engine: engine.clone(), notes: notes.clone() },
             notes,

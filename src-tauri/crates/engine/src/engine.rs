@@ -283,7 +283,7 @@ impl Engine {
         let was_known = self.shared.store.forget(id)?;
         self.shared.changes.changed();
         // Another program's memory notices by the pairing, at the device's next offer.
-        self.listeners.renewals.only_of(id, self.shared.store.pairing(id)?);
+        self.listeners.renewals.only_of(self.shared.store.pairing(id)?);
         Ok(was_known)
     }
 

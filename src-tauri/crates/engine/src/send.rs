@@ -235,14 +235,14 @@ impl Job<'_> {
                     },
                     None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 },
-                Some((number, opened)) = next_opened(&mut lanes, &mut origin, (self.paths.tls, &self.stops)) => {
+                Some((number, opened)) = next_opened(&mut lanes, &mut origin, self.paths.tls, &self.stops) => {
                     let Some(lanes) = &mut lanes else { continue };
                     let is_needed = lanes.is_needed(number, &origin);
                     match opened {
                         // Nothing is left that it could bring.
                         Ok(_) if told_end => {}
                         Ok(lane) => {
-                            self.start_lane((number, !is_needed), lane, &mut origin, lane_ended.clone())?;
+                            self.start_lane(number, !is_needed, lane, &mut origin, lane_ended.clone())?;
                             lanes.started += 1;
                             lanes.running += 1;
                             self.transfer.figures().lanes = lanes.started;
@@ -445,7 +445,7 @@ impl Job<'_> {
             Event::ReceiverTimes(times) => figures.gauge.receiver(times),
             Event::Proving(progress) => {
                 let sent = self.outgoing.sent();
-                figures.proving((sent.files, sent.bytes), progress.entries, progress.bytes);
+                figures.proving(sent.files, sent.bytes, progress.entries, progress.bytes);
             }
             Event::Wanted(wanted) => self.outgoing.answered(&wanted)?,
             Event::EntryFailed(failed) => figures.fail(decode_failure(failed)),
@@ -518,7 +518,8 @@ impl Job<'_> {
 
     fn start_lane(
         &self,
-        (number, added): (u8, bool),
+        number: u8,
+        added: bool,
         lane: Lane,
         origin: &mut LaneOrigin,
         ended: mpsc::UnboundedSender<std::io::Result<LaneEnd>>,

@@ -44,7 +44,7 @@ use crate::local::private;
 
 pub(crate) use begun::BegunInto;
 pub(crate) use notes::Kept;
-pub(crate) use pairings::PairingNumber;
+pub(crate) use pairings::Pairing;
 pub(crate) use shares::{ShareNumber, SharedFolder, StoredShare};
 use unnoted::Unnoted;
 
@@ -242,23 +242,19 @@ impl Store {
     /// before. Of a device that was forgotten since that pairing nothing is noted: if it is paired
     /// anew, it may replace nothing here. What cannot be noted is kept in mind, and noted the next
     /// time.
-    pub(crate) fn note_brought(
-        &self,
-        paired: (DeviceId, PairingNumber),
-        brought: &[(Vec<u8>, Brought)],
-    ) -> Result<(), Fault> {
+    pub(crate) fn note_brought(&self, pairing: Pairing, brought: &[(Vec<u8>, Brought)]) -> Result<(), Fault> {
         let mut unnoted = self.unnoted.lock();
         let noted = self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            let mut devices = vec![paired.0];
-            for (id, pairing, path, what) in unnoted.all() {
-                note(&transaction, (id, pairing), path, what)?;
-                if !devices.contains(&id) {
-                    devices.push(id);
+            let mut devices = vec![pairing.device];
+            for (pairing, path, what) in unnoted.all() {
+                note(&transaction, pairing, path, what)?;
+                if !devices.contains(&pairing.device) {
+                    devices.push(pairing.device);
                 }
             }
             for (path, brought) in brought {
-                note(&transaction, paired, path, &brought.encode())?;
+                note(&transaction, pairing, path, &brought.encode())?;
             }
             for id in devices {
                 forget_oldest(&transaction, id)?;
@@ -267,14 +263,14 @@ impl Store {
         });
         match &noted {
             Ok(()) => unnoted.clear(),
-            Err(_) => brought.iter().for_each(|(path, brought)| unnoted.add(paired, path, brought)),
+            Err(_) => brought.iter().for_each(|(path, brought)| unnoted.add(pairing, path, brought)),
         }
         noted
     }
 
     /// Notes what could not be noted before.
     pub(crate) fn note_unnoted(&self) -> Result<(), Fault> {
-        let of = self.unnoted.lock().all().next().map(|(id, pairing, ..)| (id, pairing));
+        let of = self.unnoted.lock().all().next().map(|(pairing, ..)| pairing);
         of.map_or(Ok(()), |of| self.note_brought(of, &[]))
     }
 
@@ -283,7 +279,7 @@ impl Store {
         let unnoted = self.unnoted.lock().of(id, path);
         let what = self.with(|connection| {
             if let Some((pairing, what)) = unnoted
-                && pairings::is_paired_as(connection, id, pairing)?
+                && pairings::is_current(connection, pairing)?
             {
                 return Ok(Some(what));
             }
@@ -299,7 +295,7 @@ impl Store {
     /// itself.
     pub(crate) fn have_others_brought(&self, id: DeviceId, folder: &Path) -> Result<bool, Fault> {
         let lies_there = |path: &[u8]| lie_in_each_other(folder, Path::new(OsStr::from_bytes(path)));
-        if self.unnoted.lock().all().any(|(of, _, path, _)| of != id && lies_there(path)) {
+        if self.unnoted.lock().all().any(|(of, path, _)| of.device != id && lies_there(path)) {
             return Ok(true);
         }
         self.with(|connection| {
@@ -329,18 +325,13 @@ fn lie_in_each_other(one: &Path, other: &Path) -> bool {
 }
 
 /// Notes what a device has brought under one path, unless it was forgotten since that pairing.
-fn note(
-    transaction: &Transaction<'_>,
-    (id, pairing): (DeviceId, PairingNumber),
-    path: &[u8],
-    what: &[u8],
-) -> rusqlite::Result<()> {
-    if !pairings::is_paired_as(transaction, id, pairing)? {
+fn note(transaction: &Transaction<'_>, pairing: Pairing, path: &[u8], what: &[u8]) -> rusqlite::Result<()> {
+    if !pairings::is_current(transaction, pairing)? {
         return Ok(());
     }
     // The latest has the highest number.
     let insert = "INSERT OR REPLACE INTO brought (device, path, what) VALUES (?1, ?2, ?3)";
-    transaction.prepare_cached(insert)?.execute(params![id.0, path, what]).map(drop)
+    transaction.prepare_cached(insert)?.execute(params![pairing.device.0, path, what]).map(drop)
 }
 
 /// Forgets of what a device brought what is beyond the limit.
@@ -580,7 +571,7 @@ pub(crate) mod tests {
         let (_folder, store) = store();
         for (device, path) in [(A, "/x/data"), (B, "/y")] {
             store.pin(device, "a device", "").unwrap();
-            let paired = (device, store.pairing(device).unwrap());
+            let paired = store.pairing(device).unwrap();
             store.note_brought(paired, &[(path.into(), Brought::of_number(7))]).unwrap();
         }
         let by_others = |folder: &&str| store.have_others_brought(B, Path::new(folder)).unwrap();
@@ -599,7 +590,7 @@ pub(crate) mod tests {
         let (folder, store) = store();
         let paired = [A, B].map(|id| {
             store.pin(id, "a device", "").unwrap();
-            (id, store.pairing(id).unwrap())
+            store.pairing(id).unwrap()
         });
         let noted = |number| [(b"/x/data".to_vec(), Brought::of_number(number))];
         store.note_brought(paired[0], &noted(6)).unwrap();
@@ -622,7 +613,7 @@ pub(crate) mod tests {
     fn what_could_not_be_noted_of_a_device_that_was_forgotten_since_counts_for_nothing() {
         let (folder, store) = store();
         store.pin(A, "lab-ws", "").unwrap();
-        let paired = (A, store.pairing(A).unwrap());
+        let paired = store.pairing(A).unwrap();
         refuse_writes(&store, true);
         store.note_brought(paired, &[(b"/x".to_vec(), Brought::of_number(7))]).unwrap_err();
         let other = Store::open(folder.path()).unwrap();
@@ -639,7 +630,7 @@ pub(crate) mod tests {
         let (_folder, store) = store();
         store.pin(A, "lab-ws", "").unwrap();
         let brought = Brought::of_number(7);
-        let paired = (A, store.pairing(A).unwrap());
+        let paired = store.pairing(A).unwrap();
         let noted = |brought: &Brought| [(b"/x/data".to_vec(), brought.clone())];
         store.note_brought(paired, &noted(&Brought::of_number(6))).unwrap();
         store.note_brought(paired, &noted(&brought)).unwrap();

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     }
     let (sources, _) = args.places()?;
     let from = SelectionSources::Here(sources.to_vec());
-    let selection = match selected::read(&args.selection, from, Vec::new(), "copy", (&out, interrupts)).await? {
+    let selection = match selected::read(&args.selection, from, Vec::new(), "copy", &out, interrupts).await? {
         Ok(selection) => selection,
         Err(exit) => return Ok(exit),
     };

@@ -42,7 +42,7 @@ pub(crate) async fn run(engine: &Engine, args: GetArgs, interrupts: &Interrupts)
     args.selection.check_beside(args.code.code_file.as_deref())?;
     let from = SelectionSources::There(before.paths.len());
     let remembered = before.selection.patterns.clone();
-    let selection = match selected::read(&args.selection, from, remembered, "get", (&out, interrupts)).await? {
+    let selection = match selected::read(&args.selection, from, remembered, "get", &out, interrupts).await? {
         Ok(selection) => selection,
         Err(exit) => return Ok(exit),
     };

@@ -18,7 +18,8 @@ pub(crate) async fn read(
     from: SelectionSources,
     remembered: Vec<Pattern>,
     verb: &str,
-    (out, interrupts): (&Output, &Interrupts),
+    out: &Output,
+    interrupts: &Interrupts,
 ) -> Result<OrExit<Selection>> {
     let read = match args.files().next() {
         None => args.selection(&from, remembered),

@@ -62,7 +62,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
             None => return Ok(Exit::Failed),
         },
     };
-    let contact = Contact::new((&out, interrupts), target, given, (may_ask, lines));
+    let contact = Contact::new(&out, interrupts, target, given, may_ask, lines);
     let sending = Sending { engine, args: &args, sources, failed_before, selection, in_share, verify, contact };
     sending.until_settled().await
 }
@@ -86,7 +86,7 @@ pub(crate) async fn dry_run(args: &SendArgs, interrupts: &Interrupts) -> Result<
     check(&sources)?;
     let out = Output::from(args.reporting);
     let from = SelectionSources::Here(paths);
-    match selected::read(&args.selection, from, Vec::new(), "send", (&out, interrupts)).await? {
+    match selected::read(&args.selection, from, Vec::new(), "send", &out, interrupts).await? {
         Ok(selection) => plan(sources, selection, args, interrupts).await,
         Err(exit) => Ok(exit),
     }
@@ -103,7 +103,7 @@ async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Inte
     let (paths, typed) = args.sources_and_target();
     let sources = paths.iter().map(|path| args::source(path)).collect();
     let from = SelectionSources::Here(paths);
-    let selection = match selected::read(&args.selection, from, Vec::new(), "send", (out, interrupts)).await? {
+    let selection = match selected::read(&args.selection, from, Vec::new(), "send", out, interrupts).await? {
         Ok(selection) => selection,
         Err(exit) => return Ok(Err(exit)),
     };
@@ -209,7 +209,7 @@ async fn again(
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
     let remembered = resend.selection.patterns.clone();
     let from = SelectionSources::Here(paths);
-    let selection = match selected::read(&args.selection, from, remembered, "send", (out, interrupts)).await? {
+    let selection = match selected::read(&args.selection, from, remembered, "send", out, interrupts).await? {
         Ok(selection) => selection,
         Err(exit) => return Ok(Err(exit)),
     };

@@ -160,7 +160,7 @@ impl Choices {
         show: impl FnMut(Counted) + Send + 'static,
     ) -> Result<Counting, Fault> {
         let (kept, filter) = (self.find(id)?, left_out::filter(leave_out)?);
-        Ok(counting::start(kept.items.clone(), (leave_out, filter), ITEMS_SHOWN_MAX, show))
+        Ok(counting::start(kept.items.clone(), leave_out, filter, ITEMS_SHOWN_MAX, show))
     }
 
     /// Remembers what is left out of the folders of a choice, if a person chose them and they do

@@ -41,7 +41,8 @@ impl Getting {
         engine: Engine,
         devices: Devices,
         transfers: Arc<Transfers>,
-        (state, keeps): (&Path, KeptAttributes),
+        state: &Path,
+        keeps: KeptAttributes,
     ) -> Self {
         Self { engine, devices, transfers, keeps, folder_picked: PickedFolder::open(state, picked_folder::OF_GETS) }
     }

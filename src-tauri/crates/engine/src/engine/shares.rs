@@ -32,7 +32,7 @@ impl Engine {
     /// A folder that cannot be opened, that is Ringway's own, or a home that is not allowed; a name
     /// that another folder has; a device that is not paired.
     pub fn share(&self, folder: &Path, name: &ShareName, with: &SharedWith, allow_home: bool) -> Result<(), Fault> {
-        self.share_by(folder, name, (with, None), allow_home)
+        self.share_by(folder, name, with, None, allow_home)
     }
 
     /// The same, and says whether these devices may also send into it. A drop box cannot be a home
@@ -49,14 +49,15 @@ impl Engine {
         drop: Option<DropBox>,
         allow_home: bool,
     ) -> Result<(), Fault> {
-        self.share_by(folder, name, (with, Some(drop)), allow_home)
+        self.share_by(folder, name, with, Some(drop), allow_home)
     }
 
     fn share_by(
         &self,
         folder: &Path,
         name: &ShareName,
-        (with, drop): (&SharedWith, Option<Option<DropBox>>),
+        with: &SharedWith,
+        drop: Option<Option<DropBox>>,
         allow_home: bool,
     ) -> Result<(), Fault> {
         let at = |source| Fault::path(folder, Operation::Open, source);

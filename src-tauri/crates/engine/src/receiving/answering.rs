@@ -25,7 +25,7 @@ use super::wanted::{Wanted, is_for_now};
 use crate::limits::PARTING_TIME_MAX;
 use crate::send::Answerer;
 use crate::shared::{Grant, OpenedShare};
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 
 use credit::Credit;
 
@@ -39,7 +39,7 @@ type Part = (QuestionNumber, Answer);
 pub(super) struct Asker {
     pub(super) session: Session,
     pub(super) device: DeviceId,
-    pub(super) pairing: PairingNumber,
+    pub(super) pairing: Pairing,
     pub(super) place: Place,
     /// Counts the paths that it selects.
     pub(super) _arrival: Option<Arrival>,
@@ -84,8 +84,9 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
     let Asker { mut session, device, pairing, place, _arrival } = asker;
     let mut answers = Answers::beside(&listening, device);
     answers.place = Some(place);
-    answers.begin(first);
-    let forgotten = listening.shared.forgotten(device, pairing);
+    let (number, asked) = first;
+    answers.begin(number, asked);
+    let forgotten = listening.shared.forgotten(pairing);
     tokio::pin!(forgotten);
     loop {
         let takes_page = session.machine.takes_page();
@@ -129,7 +130,7 @@ impl Answers {
         Self { listening: Arc::clone(listening), device, place: None, ready, parts, running: Vec::new() }
     }
 
-    fn begin(&mut self, (number, asked): (QuestionNumber, Asked)) {
+    fn begin(&mut self, number: QuestionNumber, asked: Asked) {
         if self.place.is_none() {
             self.place = self.listening.answers.begin_session(self.device);
         }
@@ -137,7 +138,7 @@ impl Answers {
         self.running.push((number, Arc::clone(&credit)));
         let (listening, ready, device) = (Arc::clone(&self.listening), self.ready.clone(), self.device);
         if self.place.is_some() {
-            tokio::spawn(answer(listening, device, (number, asked), (credit, ready)));
+            tokio::spawn(answer(listening, device, number, asked, credit, ready));
             return;
         }
         tokio::spawn(async move {
@@ -160,7 +161,7 @@ impl Answers {
 impl Answerer for Answers {
     fn hear(&mut self, event: Event) {
         match event {
-            Event::Asked(number, question) => self.begin((number, Asked::Question(question))),
+            Event::Asked(number, question) => self.begin(number, Asked::Question(question)),
             Event::MorePages(number, pages) => self.more(number, pages),
             Event::NotWanted(number) => self.end(number),
             _ => {}
@@ -191,8 +192,10 @@ impl Drop for Answers {
 async fn answer(
     listening: Arc<Listening>,
     device: DeviceId,
-    (number, asked): (QuestionNumber, Asked),
-    (credit, ready): (Arc<Credit>, mpsc::Sender<Part>),
+    number: QuestionNumber,
+    asked: Asked,
+    credit: Arc<Credit>,
+    ready: mpsc::Sender<Part>,
 ) {
     let refused = |why| (number, Answer::Refused(why));
     let place = tokio::select! {
@@ -259,7 +262,7 @@ impl Work {
                 let page = |page| credit.take() && say(Answer::Entries(page));
                 let is_wanted = || !credit.has_ended();
                 let opened = open(&listening, device, &wanted.share, granted);
-                let last = opened.and_then(|share| looking::look(&share, &wanted, confines, (&is_wanted, page)));
+                let last = opened.and_then(|share| looking::look(&share, &wanted, confines, &is_wanted, page));
                 last.map_or_else(refused, Answer::Entries)
             }
             Asked::Question(Question::Range(wanted)) => {

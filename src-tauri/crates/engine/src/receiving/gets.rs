@@ -17,7 +17,7 @@ use super::arrivals::Arrival;
 use super::ids::LaterIds;
 use crate::admission::descriptors::ForReceiving;
 use crate::limits::{GETS_ENDED_MAX, GETS_MAX, GETS_OF_ONE_MAX};
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 
 /// A known device's session that has asked for entries of a share.
 pub(crate) struct Requester {
@@ -25,7 +25,7 @@ pub(crate) struct Requester {
     pub(crate) tickets: TicketKey,
     pub(crate) device: Device,
     /// The pairing that it asked in.
-    pub(crate) pairing: PairingNumber,
+    pub(crate) pairing: Pairing,
     pub(crate) get: Get,
     /// The paths that it selects, until they are opened.
     pub(crate) selected: SelectedPaths,
@@ -74,7 +74,7 @@ struct Ended {
 struct Running {
     number: u64,
     device: DeviceId,
-    pairing: PairingNumber,
+    pairing: Pairing,
     transfer: [u8; 16],
     later_ids: LaterIds,
     /// The id of its latest session.
@@ -89,7 +89,7 @@ struct Running {
 
 impl Running {
     fn is_of(&self, asker: &Requester, selection: u64) -> bool {
-        (self.device, self.pairing) == (asker.device.id, asker.pairing)
+        self.pairing == asker.pairing
             && (&self.share, &self.paths, self.selection) == (&asker.get.share, &asker.get.paths, selection)
             // The same under another id goes on with one that waits: its device was started anew.
             && (self.latest == asker.get.transfer || self.interrupted)

@@ -43,7 +43,7 @@ use request::Request;
 pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer, questions: Questions) {
     let (paired, mut known) = watch::channel(None);
     let destination = request.destination.clone();
-    let work = Box::pin(get(&shared, (request, questions), &transfer, &paired));
+    let work = Box::pin(get(&shared, request, questions, &transfer, &paired));
     let ended = stop_when(forgotten(&shared, &mut known), &transfer, work).await;
     shared.wrote_into(&destination);
     transfer.end(ended);
@@ -51,7 +51,8 @@ pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Tran
 
 async fn get(
     shared: &Arc<Shared>,
-    (request, questions): (GetRequest, Questions),
+    request: GetRequest,
+    questions: Questions,
     transfer: &Transfer,
     paired: &Paired,
 ) -> Result<Arrived, Fault> {
@@ -162,7 +163,7 @@ impl Getting<'_> {
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
             let pairing = shared.store.pairing(reached.device.id)?;
-            self.paired.send_replace(Some((reached.device.id, pairing)));
+            self.paired.send_replace(Some(pairing));
         }
         let address = reached.address.clone();
         self.first.get_or_insert_with(|| First { device: reached.device.clone(), address });
@@ -241,9 +242,9 @@ impl Getting<'_> {
             tls: self.site.paths.tls,
             stops: LaneStops::default(),
         });
-        let (dialling, admitted) = Dialling::new(opener, (first, Taking::lanes_max(&offer)));
+        let (dialling, admitted) = Dialling::new(opener, first, Taking::lanes_max(&offer));
         let opened = Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Here(dialling)) };
-        let ended = taking.session(opened, self.earlier, (None, Some(&mut self.questions))).await;
+        let ended = taking.session(opened, self.earlier, None, Some(&mut self.questions)).await;
         match ended {
             Ended::Over(ended) => {
                 self.wanted.fail_unfit(transfer);

@@ -205,7 +205,7 @@ impl Listing {
         let (listing, number, is_made) = (Arc::clone(self), state.number, state.is_made);
         let has_place = self.all.comparing.fetch_add(1, Ordering::Relaxed) < at_once_max;
         let work = move || {
-            let compared = listing.run(number, (&folder, is_made));
+            let compared = listing.run(number, &folder, is_made);
             listing.all.comparing.fetch_sub(1, Ordering::Relaxed);
             listing.conclude(number, compared);
         };
@@ -222,7 +222,7 @@ impl Listing {
 
     /// Compares page by page. Returns whether there is more than was compared; none if nothing can
     /// be told.
-    fn run(&self, number: u64, (folder, is_made): (&Path, bool)) -> Option<bool> {
+    fn run(&self, number: u64, folder: &Path, is_made: bool) -> Option<bool> {
         let until = Instant::now() + LISTING_TIME_MAX;
         let expected = self.shared.expect(folder);
         let is_missing = || folder.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);

@@ -8,12 +8,12 @@ use ringway_wire::control::{Cancel, NoteId, Refusal};
 use super::event::ReceiverEvent;
 use super::listening::Listening;
 use crate::admission::{Origin, boot_ms};
-use crate::store::{Kept, PairingNumber};
+use crate::store::{Kept, Pairing};
 
 /// A note of a known device.
 pub(super) struct FromKnown {
     pub(super) device: Device,
-    pub(super) pairing: PairingNumber,
+    pub(super) pairing: Pairing,
     pub(super) id: NoteId,
     pub(super) text: NoteText,
 }
@@ -76,7 +76,7 @@ async fn look(listening: &Arc<Listening>, FromKnown { device, pairing, id, text 
     }
     let shared = Arc::clone(&listening.shared);
     // It waits for the disk, and perhaps for another program of this device.
-    let keeping = tokio::task::spawn_blocking(move || shared.store.keep_note((device.id, pairing), id, &text));
+    let keeping = tokio::task::spawn_blocking(move || shared.store.keep_note(pairing, id, &text));
     match keeping.await.expect("keeping a note does not panic") {
         Ok(Kept::New(kept)) => Answer::Keep(Some(kept)),
         Ok(Kept::Before) => Answer::Keep(None),

@@ -56,7 +56,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
         return visitor.into_session().close().await;
     }
     let attempt = visitor.attempt();
-    listening.listeners.renewals.only_of(visitor.device.id, visitor.pairing);
+    listening.listeners.renewals.only_of(visitor.pairing);
     listening.listeners.renewals.only_by(visitor.device.id, &visitor.device.rule);
     let meet = |visitor: &Visitor| listening.listeners.renewals.meet(visitor.device.id, &visitor.offer, attempt);
     let mut met = meet(&visitor);
@@ -65,15 +65,13 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
         visitor.arrival = None;
         let place = match entered {
             Entered::Now(place) => place,
-            Entered::Later(waiting) => {
-                match wait(&listening, &mut visitor, waiting, (Acceptance::Person, None)).await {
-                    Ok(place) => place,
-                    Err(ended) => {
-                        parting::end_if_cancelled(transfer, &ended);
-                        return visitor.into_session().close().await;
-                    }
+            Entered::Later(waiting) => match wait(&listening, &mut visitor, waiting, Acceptance::Person, None).await {
+                Ok(place) => place,
+                Err(ended) => {
+                    parting::end_if_cancelled(transfer, &ended);
+                    return visitor.into_session().close().await;
                 }
-            }
+            },
             Entered::Full => return decline(visitor.into_session(), listening.queue.why_none()).await,
         };
         // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
@@ -97,8 +95,8 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
         }
     }
     match met {
-        Met::Renewed(..) | Met::New => ask(listening, visitor, (attempt, None), under_way).await,
-        Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), under_way).await,
+        Met::Renewed(..) | Met::New => ask(listening, visitor, attempt, None, under_way).await,
+        Met::TooMuch(bytes_max) => ask(listening, visitor, attempt, Some(bytes_max), under_way).await,
         Met::Stopped(why) => {
             // As if it had run: nobody has declined it.
             let mut session = visitor.into_session();
@@ -116,8 +114,8 @@ async fn look_at_share(listening: &Listening, visitor: &mut Visitor) -> Result<(
         let wait_ms = u32::try_from(listening.requests_for_shares.wait_ms(device, now_ms)).unwrap_or(u32::MAX);
         return Err(NotTaken::Declined(DeclineReason::TooManyOffers { wait_ms }));
     }
-    let (shared, of) = (Arc::clone(&listening.shared), (visitor.device.id, visitor.pairing));
-    let key = TransferKey { id: TransferId(visitor.offer.transfer), from: Some(of.0) };
+    let (shared, of) = (Arc::clone(&listening.shared), visitor.pairing);
+    let key = TransferKey { id: TransferId(visitor.offer.transfer), from: Some(of.device) };
     let looking = tokio::task::spawn_blocking(move || {
         let place = shared.drop_place(of, &wanted)?;
         match shared.store.has_ended(Direction::Receiving, key, &place.folder()) {
@@ -145,11 +143,12 @@ async fn wait(
     listening: &Listening,
     visitor: &mut Visitor,
     mut waiting: Waiting,
-    (acceptance, transfer): (Acceptance, Option<&Transfer>),
+    acceptance: Acceptance,
+    transfer: Option<&Transfer>,
 ) -> Result<Place, Fault> {
     let grant = visitor.grant();
     let Visitor { session, offer, device, pairing, .. } = visitor;
-    let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing), grant);
+    let taken_back = acceptance.taken_back(&listening.shared, device, *pairing, grant);
     let stopped = async {
         match transfer {
             Some(transfer) => transfer.cancelled().await,
@@ -225,7 +224,8 @@ async fn decline(mut session: Session, reason: DeclineReason) {
 async fn ask(
     listening: Arc<Listening>,
     mut visitor: Visitor,
-    (attempt, stopped_at): (AttemptKey, Option<u64>),
+    attempt: AttemptKey,
+    stopped_at: Option<u64>,
     under_way: Pending,
 ) {
     // Until it is declined, or received with all its sessions, its device's id means this offer
@@ -248,7 +248,7 @@ async fn ask(
         listening.confinement.is_ok(),
     ));
     let lacks_folder = landing.lacks_folder.take();
-    let Some(decision) = ruled(&mut visitor, &listing.0, stopped_at, (lacks_folder, share.is_some())).await else {
+    let Some(decision) = ruled(&mut visitor, &listing.0, stopped_at, lacks_folder, share.is_some()).await else {
         return visitor.into_session().close().await;
     };
     let mut acceptance = match decision {
@@ -273,7 +273,7 @@ async fn ask(
             None
         }
     };
-    let mut shown = tell(&listening, &visitor, (&listing.0, decision), landing.folder.take()).await;
+    let mut shown = tell(&listening, &visitor, &listing.0, decision, landing.folder.take()).await;
     let (mut options, done) = loop {
         let grant = visitor.grant();
         let Visitor { session, device, pairing, offer, names, .. } = &mut visitor;
@@ -283,9 +283,8 @@ async fn ask(
                 Acceptance::Rule => std::future::pending().await,
             }
         };
-        let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing), grant);
-        let listed = (&listing.0, &**names);
-        let rule = match decide(&listening, session, (&mut shown, listed), taken_back, changed).await {
+        let taken_back = acceptance.taken_back(&listening.shared, device, *pairing, grant);
+        let rule = match decide(&listening, session, &mut shown, &listing.0, names, taken_back, changed).await {
             Decided::Yes(options, done) => break (options, done),
             Decided::Over => return visitor.into_session().close().await,
             Decided::RuleChanged(rule) => rule,
@@ -301,7 +300,7 @@ async fn ask(
         (acceptance, landing) = (Acceptance::Rule, landing_now);
         let key = shown.summary().key();
         listening.tell(ReceiverEvent::OfferAnswered(key)).await;
-        shown = tell(&listening, &visitor, (&listing.0, decision), landing.folder.take()).await;
+        shown = tell(&listening, &visitor, &listing.0, decision, landing.folder.take()).await;
     };
     drop(listing);
     let summary = Arc::clone(&shown.summary);
@@ -332,7 +331,7 @@ async fn ask(
             options.into_home = landing.into_home;
         }
     }
-    begin(&listening, visitor, (acceptance, options, done), (attempt, under_way)).await;
+    begin(&listening, visitor, acceptance, options, done, attempt, under_way).await;
 }
 
 /// Whether the filesystem of a folder that the offer may land in does not answer. What is looked at
@@ -381,7 +380,8 @@ impl Shown {
 async fn tell(
     listening: &Listening,
     visitor: &Visitor,
-    (listing, decision): (&Arc<Listing>, Decision),
+    listing: &Arc<Listing>,
+    decision: Decision,
     folder: Option<PathBuf>,
 ) -> Shown {
     let summary = summary(listening, visitor, &decision, folder);
@@ -435,10 +435,13 @@ impl Landing {
 async fn begin(
     listening: &Arc<Listening>,
     mut visitor: Visitor,
-    (acceptance, options, done): (Acceptance, AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
-    (attempt, under_way): (AttemptKey, Pending),
+    acceptance: Acceptance,
+    options: AcceptOptions,
+    done: oneshot::Sender<Result<Transfer, Fault>>,
+    attempt: AttemptKey,
+    under_way: Pending,
 ) {
-    let accepted = Accepted::new(Arc::clone(listening), &visitor, (options, acceptance));
+    let accepted = Accepted::new(Arc::clone(listening), &visitor, options, acceptance);
     let transfer = accepted.transfer().clone();
     let entered = listening.queue.enter(claim(&visitor, false));
     visitor.arrival = None;
@@ -450,7 +453,7 @@ async fn begin(
             let _ = done.send(Ok(transfer.clone()));
             transfer.figures().queue(NonZeroU32::MIN);
             listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
-            match wait(listening, &mut visitor, waiting, (acceptance, Some(&transfer))).await {
+            match wait(listening, &mut visitor, waiting, acceptance, Some(&transfer)).await {
                 Ok(place) => (place, None),
                 Err(error) => {
                     transfer.end(Err(error));
@@ -481,7 +484,7 @@ async fn begin(
             let is_told = done.is_none();
             // The program that accepted may have gone.
             let _ = done.map(|done| done.send(Ok(transfer)));
-            accepted.receive(opened, attempt, (place, is_told)).await;
+            accepted.receive(opened, attempt, place, is_told).await;
         }
         (Err((error, session)), Some(done)) => {
             drop(accepted);
@@ -502,7 +505,8 @@ async fn ruled(
     visitor: &mut Visitor,
     listing: &Arc<Listing>,
     stopped_at: Option<u64>,
-    (lacks_folder, may_wait): (Option<PathBuf>, bool),
+    lacks_folder: Option<PathBuf>,
+    may_wait: bool,
 ) -> Option<Decision> {
     let rule = &visitor.rule();
     let Visitor { session, offer, names, .. } = visitor;
@@ -576,7 +580,9 @@ enum Decided {
 async fn decide(
     listening: &Listening,
     session: &mut Session,
-    (Shown { summary, answered }, (listing, names)): (&mut Shown, (&Arc<Listing>, &OfferedNames)),
+    Shown { summary, answered }: &mut Shown,
+    listing: &Arc<Listing>,
+    names: &OfferedNames,
     taken_back: impl Future<Output = TakenBack>,
     changed: impl Future<Output = DeviceRule>,
 ) -> Decided {

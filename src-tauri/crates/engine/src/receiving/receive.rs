@@ -187,7 +187,7 @@ async fn accept(listener: TcpListener, listening: Arc<Listening>) {
         match listener.accept().await {
             Ok((tcp, from)) => {
                 let (slot, evicted) = slots.admit(Origin::of(from.ip()));
-                tokio::spawn(serve::connection(Arc::clone(&listening), tcp, from, (slot, evicted)));
+                tokio::spawn(serve::connection(Arc::clone(&listening), tcp, from, slot, evicted));
             }
             Err(error) if is_about_one_connection(&error) => {}
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,

@@ -15,7 +15,7 @@ use super::queue::Place;
 use crate::admission::descriptors::ForReceiving;
 use crate::limits::{RENEWALS_ENDED_MAX, RENEWALS_NAMES_BYTES_MAX, SILENT_AFTER, TOO_MUCH_TIME_MAX};
 use crate::receiving::visitor::Visitor;
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 use crate::transfers::transfer::Transfer;
 
 /// A renewed session, with its place among the running transfers.
@@ -31,7 +31,7 @@ pub(crate) struct Renewals(Arc<Mutex<Vec<Remembered>>>);
 struct Remembered {
     key: Key,
     later_ids: LaterIds,
-    pairing: PairingNumber,
+    pairing: Pairing,
     attempt: AttemptKey,
     /// The rule that has accepted it; none where a person did.
     rule: Option<DeviceRule>,
@@ -56,6 +56,17 @@ impl Remembered {
     fn is_too_much_of(&self, new: &Self) -> bool {
         self.key.0 == new.key.0 && self.attempt == new.attempt && matches!(self.state, State::TooMuch { .. })
     }
+}
+
+/// An offer that was accepted.
+#[derive(Clone, Copy)]
+pub(crate) struct AcceptedOffer {
+    /// The pairing in which it was.
+    pub(crate) pairing: Pairing,
+    /// Its id.
+    pub(crate) id: [u8; 16],
+    /// What it has in common with other offers of the same.
+    pub(crate) attempt: AttemptKey,
 }
 
 /// Whose transfer, and the id that it was accepted with.
@@ -106,16 +117,17 @@ pub(crate) enum Met {
 
 impl Renewals {
     /// Remembers a transfer that was just accepted, as long as what is returned lives. None where
-    /// its device has too many.
+    /// its device has too many. `names` is how many bytes its top-level names take.
     pub(crate) fn open(
         &self,
-        (key, pairing): (Key, PairingNumber),
-        attempt: AttemptKey,
+        accepted: AcceptedOffer,
         rule: Option<DeviceRule>,
-        (transfer, names): (Transfer, usize),
+        transfer: Transfer,
+        names: usize,
     ) -> Option<(Open, mpsc::Receiver<Renewed>)> {
-        let (to, renewed) = mpsc::channel(1);
-        let latest = key.1;
+        let AcceptedOffer { pairing, id, attempt } = accepted;
+        let (key, (to, renewed)) = ((pairing.device, id), mpsc::channel(1));
+        let latest = id;
         let state = State::Open { to, transfer, latest, names, interrupted: false, silent_since: None };
         self.remember(Remembered { key, later_ids: LaterIds::default(), pairing, attempt, rule, state })
             .then(|| (Open { all: self.clone(), key }, renewed))
@@ -123,7 +135,9 @@ impl Renewals {
 
     /// Remembers that a transfer exceeded the rule that accepted it. A sender that offers the same
     /// again is then asked about, so that it cannot send up to the limit again and again.
-    pub(crate) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
+    pub(crate) fn too_much(&self, accepted: AcceptedOffer, bytes_max: u64) {
+        let AcceptedOffer { pairing, id, attempt } = accepted;
+        let key = (pairing.device, id);
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
         let (state, later_ids) = (State::TooMuch { until, bytes_max }, LaterIds::default());
         self.remember(Remembered { key, later_ids, pairing, attempt, rule: None, state });
@@ -131,10 +145,10 @@ impl Renewals {
 
     /// Drops the consent that was given to a device in an earlier pairing: forgetting a device
     /// revokes it.
-    pub(crate) fn only_of(&self, device: DeviceId, pairing: PairingNumber) {
+    pub(crate) fn only_of(&self, pairing: Pairing) {
         // What was stopped stays that: who goes on with it by a new right would be let in unasked.
         let is_stopped = |one: &Remembered| matches!(one.state, State::Stopped { .. });
-        self.all().retain(|one| one.key.0 != device || one.pairing == pairing || is_stopped(one));
+        self.all().retain(|one| one.key.0 != pairing.device || one.pairing == pairing || is_stopped(one));
     }
 
     /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits
@@ -332,12 +346,15 @@ mod tests {
         }
     }
 
+    /// An offer of the set of that number, accepted under an id.
+    fn accepted(from: DeviceId, id: [u8; 16], number: u8) -> AcceptedOffer {
+        AcceptedOffer { pairing: Pairing::first(from), id, attempt: offer(number, "set").1 }
+    }
+
     #[test]
     fn only_what_was_accepted_from_that_device_under_those_names_goes_on() {
         let renewals = Renewals::default();
-        let (open, _renewed) = renewals
-            .open(((LAPTOP, [1; 16]), PairingNumber::FIRST), offer(1, "set").1, None, (transfer(), 10))
-            .unwrap();
+        let (open, _renewed) = renewals.open(accepted(LAPTOP, [1; 16], 1), None, transfer(), 10).unwrap();
         assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "renewed");
         assert_eq!(meet(&renewals, LAPTOP, 1, "other"), "new", "the id alone says nothing");
         assert_eq!(meet(&renewals, NAS, 1, "set"), "new");
@@ -356,8 +373,7 @@ mod tests {
         let renewals = Renewals::default();
         let receipt = Receipt { failed: 7, ..Receipt::default() };
         let wait = |first| {
-            let key = ((LAPTOP, [first; 16]), PairingNumber::FIRST);
-            let (open, _) = renewals.open(key, offer(first, "set").1, None, (transfer(), 10)).unwrap();
+            let (open, _) = renewals.open(accepted(LAPTOP, [first; 16], first), None, transfer(), 10).unwrap();
             open.interrupted();
             assert_eq!(meet(&renewals, LAPTOP, first + 1, "set"), "renewed");
             open
@@ -367,20 +383,14 @@ mod tests {
         assert_eq!(met, ["stopped", "stopped", "new"]);
         wait(11).received(Duration::from_secs(60), receipt);
         assert_eq!(renewals.receipt((LAPTOP, [12; 16])), Some(receipt));
-        let key = ((LAPTOP, [12; 16]), PairingNumber::FIRST);
-        let _open = renewals.open(key, offer(12, "set").1, None, (transfer(), 10)).unwrap();
+        let _open = renewals.open(accepted(LAPTOP, [12; 16], 12), None, transfer(), 10).unwrap();
         assert_eq!(renewals.receipt((LAPTOP, [12; 16])), None, "it is the id of another transfer by now");
     }
 
     #[test]
     fn what_is_over_is_remembered_for_its_time() {
         let renewals = Renewals::default();
-        let open = |number| {
-            renewals
-                .open(((LAPTOP, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None, (transfer(), 10))
-                .unwrap()
-                .0
-        };
+        let open = |number| renewals.open(accepted(LAPTOP, [number; 16], number), None, transfer(), 10).unwrap().0;
         open(1).stopped(Duration::from_secs(60), STOPPED);
         let receipt = Receipt { failed: 7, ..Receipt::default() };
         open(2).received(Duration::from_secs(60), receipt);
@@ -400,8 +410,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_too_much_for_a_rule_is_asked_about_for_a_day() {
         let renewals = Renewals::default();
-        let attempt = offer(1, "set").1;
-        renewals.too_much(((LAPTOP, [1; 16]), PairingNumber::FIRST), attempt, 7);
+        renewals.too_much(accepted(LAPTOP, [1; 16], 1), 7);
         tokio::time::advance(TOO_MUCH_TIME_MAX - Duration::from_secs(1)).await;
         assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "too much", "under another id, too");
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -412,9 +421,7 @@ mod tests {
     fn a_device_has_so_many_places_and_what_is_over_takes_none() {
         let renewals = Renewals::default();
         let open = |from, number| {
-            renewals
-                .open(((from, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None, (transfer(), 10))
-                .map(|(open, _)| open)
+            renewals.open(accepted(from, [number; 16], number), None, transfer(), 10).map(|(open, _)| open)
         };
         let mut held: Vec<_> =
             (0..ForReceiving::here().renewals as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
@@ -429,10 +436,7 @@ mod tests {
     #[test]
     fn a_device_has_room_for_so_many_names() {
         let renewals = Renewals::default();
-        let open = |number, bytes| {
-            let key = ((LAPTOP, [number; 16]), PairingNumber::FIRST);
-            renewals.open(key, offer(number, "set").1, None, (transfer(), bytes))
-        };
+        let open = |number, bytes| renewals.open(accepted(LAPTOP, [number; 16], number), None, transfer(), bytes);
         let large = open(1, RENEWALS_NAMES_BYTES_MAX - 10).unwrap();
         let _small = open(2, 10).unwrap();
         assert!(open(3, 1).is_none());
@@ -443,10 +447,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_waits_for_a_sender_that_has_gone_gives_way_to_what_the_device_sends_now() {
         let renewals = Renewals::default();
-        let open = |number| {
-            let key = ((LAPTOP, [number; 16]), PairingNumber::FIRST);
-            renewals.open(key, offer(number, "set").1, None, (transfer(), 10))
-        };
+        let open = |number| renewals.open(accepted(LAPTOP, [number; 16], number), None, transfer(), 10);
         let mut held: Vec<_> = (0..ForReceiving::here().renewals as u8).map(|number| open(number).unwrap()).collect();
         let now = Instant::now();
         for (number, (one, _)) in held.iter().enumerate() {
@@ -471,7 +472,7 @@ mod tests {
         let renewals = Renewals::default();
         let open = |number: u32| {
             let id = std::array::from_fn(|at| number.to_le_bytes().get(at).copied().unwrap_or_default());
-            renewals.open(((LAPTOP, id), PairingNumber::FIRST), offer(1, "set").1, None, (transfer(), 10)).unwrap().0
+            renewals.open(accepted(LAPTOP, id, 1), None, transfer(), 10).unwrap().0
         };
         (0..40).for_each(|number| open(number).stopped(Duration::from_secs(60), STOPPED));
         assert_eq!(renewals.all().len(), 40);

@@ -28,7 +28,7 @@ use crate::receiving::gets::Requester;
 use crate::receiving::listening::{Listening, is_open};
 use crate::receiving::visitor::Visitor;
 use crate::receiving::{noting, offer, serving};
-use crate::store::{PairingNumber, look_alike};
+use crate::store::{Pairing, look_alike};
 
 /// Resolves when a connection is evicted from its admission slot. It does not resolve after the
 /// connection has given its slot back.
@@ -40,7 +40,8 @@ pub(crate) async fn connection(
     listening: Arc<Listening>,
     tcp: TcpStream,
     from: SocketAddr,
-    (slot, mut evicted): (AdmissionSlot, Evicted),
+    slot: AdmissionSlot,
+    mut evicted: Evicted,
 ) {
     let mut messages = MessageReader::default();
     let greeted = timeout(HANDSHAKE_TIME_MAX, async {
@@ -74,14 +75,14 @@ pub(crate) async fn connection(
             tokio::select! {
                 Ok(()) = evicted => {}
                 // A lane that cannot join is closed; its sender hears of it there.
-                _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, slot) => {}
+                _ = join_lane(&listening, channel, transfer, lane, connection, ticket, slot) => {}
             }
         }
         first => {
             let visit =
                 Visit { listening, from, peer: channel.peer, name: None, attempt: None, turn: None, is_proven: false };
             // The peer was told; what the program should know was told as an event.
-            let _ = visit.run(channel, messages, first, (slot, evicted)).await;
+            let _ = visit.run(channel, messages, first, slot, evicted).await;
         }
     }
 }
@@ -90,7 +91,8 @@ async fn join_lane(
     listening: &Listening,
     channel: Channel,
     transfer: [u8; 16],
-    (lane, connection): (u8, u16),
+    lane: u8,
+    connection: u16,
     ticket: Ticket,
     slot: AdmissionSlot,
 ) -> Result<(), Fault> {
@@ -163,7 +165,7 @@ struct Visit {
 /// An offer of a known device.
 struct FromKnown {
     device: Device,
-    pairing: PairingNumber,
+    pairing: Pairing,
     offer: Offer,
     names: OfferedNames,
     arrival: Option<Arrival>,
@@ -180,9 +182,9 @@ enum Welcomed {
     /// A known device has sent a note.
     Noted(Box<noting::FromKnown>),
     /// A known device asks for entries of a share.
-    Getting(Box<(Device, PairingNumber, Get, SelectedPaths, Option<Arrival>)>),
+    Getting(Box<(Device, Pairing, Get, SelectedPaths, Option<Arrival>)>),
     /// A known device asks about shares.
-    Asked(PairingNumber, (QuestionNumber, Asked), Option<Arrival>),
+    Asked(Pairing, (QuestionNumber, Asked), Option<Arrival>),
     /// There is no memory for the names of its offer.
     TurnedAway,
     Over,
@@ -194,7 +196,8 @@ impl Visit {
         channel: Channel,
         messages: MessageReader,
         first: Message,
-        (slot, evicted): (AdmissionSlot, Evicted),
+        slot: AdmissionSlot,
+        evicted: Evicted,
     ) -> Result<(), Fault> {
         let clock = Clock::start();
         let exporter = channel.export(EXPORTER_LABEL)?;
@@ -361,7 +364,7 @@ impl Visit {
                     let device = self.listening.shared.store.by_id(self.peer)?;
                     let is_refused = device.is_none_or(|device| device.rule.consent == Consent::Refuse);
                     let renewals = &self.listening.listeners.renewals;
-                    renewals.only_of(self.peer, self.listening.shared.store.pairing(self.peer)?);
+                    renewals.only_of(self.listening.shared.store.pairing(self.peer)?);
                     let receipt = renewals.receipt((self.peer, transfer));
                     session.machine.earlier_receipt(receipt.filter(|_| !is_refused));
                 }

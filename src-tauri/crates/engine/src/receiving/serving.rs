@@ -91,16 +91,16 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
     }
     transfer.note_as_it_runs();
     listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
-    let (shared, grant, pairing) = (Arc::clone(&listening.shared), opened.grant, (asker.device.id, asker.pairing));
+    let (shared, grant, pairing) = (Arc::clone(&listening.shared), opened.grant, asker.pairing);
     let serving = Serving { listening, transfer: transfer.clone(), retry };
     asker.get.retry_s = retry.as_secs() as u32;
     let ended = {
         // On the heap: each connection's task, a stranger's too, has room for all that it may come
         // to.
-        let mut work = Box::pin(serving.all(asker, opened, (&entry, renewed)));
+        let mut work = Box::pin(serving.all(asker, opened, &entry, renewed));
         let revoked = async {
             shared.revoked(grant).await;
-            match shared.store.is_paired_as(pairing.0, pairing.1) {
+            match shared.store.is_current(pairing) {
                 // Its device hears the same as where the share was taken back.
                 Ok(false) => transfer.stop_as_forgotten(),
                 _ => transfer.stop_as_not_shared(),
@@ -225,7 +225,8 @@ impl Serving {
         &self,
         mut asker: Requester,
         mut opened: Opened,
-        (entry, mut renewed): (&Entry, mpsc::Receiver<Requester>),
+        entry: &Entry,
+        mut renewed: mpsc::Receiver<Requester>,
     ) -> Result<Arrived, Fault> {
         let packed = Arc::<Packed>::default();
         loop {
@@ -243,7 +244,7 @@ impl Serving {
             (asker, opened) = loop {
                 asker = match next.take() {
                     Some(next) => next,
-                    None => self.wait((why, error.clone()), &mut renewed).await?,
+                    None => self.wait(why, error.clone(), &mut renewed).await?,
                 };
                 match open(&self.listening, &mut asker, Some(Arc::clone(&offered))).await {
                     Ok(opened) => break (asker, opened),
@@ -345,7 +346,8 @@ impl Serving {
     /// Waits until its device asks for it again.
     async fn wait(
         &self,
-        (outage, error): (Outage, Fault),
+        outage: Outage,
+        error: Fault,
         renewed: &mut mpsc::Receiver<Requester>,
     ) -> Result<Requester, Fault> {
         // A device that has paused is silent until it goes on. One that waits for its disk says so

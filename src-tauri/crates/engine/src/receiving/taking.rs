@@ -36,11 +36,11 @@ use crate::receiving::parting;
 use crate::receiving::renewals::Renewed;
 use crate::send::lanes::Admitted;
 use crate::shared::{DropPlace, Shared};
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 use crate::store::landed::{self, received_key};
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::{Arrived, Transfer};
-use job::{Job, on_its_own};
+use job::{Job, LaterLanes, on_its_own};
 use others::Others;
 use outside::Outside;
 
@@ -69,7 +69,7 @@ pub(super) struct Taking {
     pub(super) transfer: Transfer,
     pub(super) from: Device,
     /// The pairing in which it was accepted.
-    pub(super) pairing: PairingNumber,
+    pub(super) pairing: Pairing,
     pub(super) options: AcceptOptions,
     pub(super) destination: PathBuf,
     /// What is to be there, in each of its sessions.
@@ -283,7 +283,8 @@ impl Taking {
         &self,
         opened: Opened,
         earlier: Earlier,
-        (renewed, questions): (Option<&mut mpsc::Receiver<Renewed>>, Option<&mut Questions>),
+        renewed: Option<&mut mpsc::Receiver<Renewed>>,
+        questions: Option<&mut Questions>,
     ) -> Ended {
         let Opened { mut session, offer, prepared, lanes: (Admitted { joined, successors }, from) } = opened;
         let Prepared { incoming, to_answer, free_space } = prepared;
@@ -292,11 +293,18 @@ impl Taking {
             LanesFrom::Door(door) => (Some(door), None),
             LanesFrom::Here(dialling) => (None, Some(dialling)),
         };
-        let transfer = (&self.transfer, (self.from.id, self.pairing));
-        let mut job =
-            Job::new(&self.site, transfer, &incoming, self.destination.clone(), (successors, dialling), free_space)
-                .giving_up_after(self.timeout)
-                .asking(questions);
+        let transfer = &self.transfer;
+        let mut job = Job::new(
+            &self.site,
+            transfer,
+            self.pairing,
+            &incoming,
+            self.destination.clone(),
+            LaterLanes { successors, dialling },
+        )
+        .fitting_into(free_space)
+        .giving_up_after(self.timeout)
+        .asking(questions);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),
@@ -383,7 +391,7 @@ impl Taking {
 
     /// Whether its device was not forgotten since it was accepted.
     fn is_paired(&self) -> Result<bool, Fault> {
-        self.site.shared.store.is_paired_as(self.from.id, self.pairing)
+        self.site.shared.store.is_current(self.pairing)
     }
 
     /// Remembers which top-level names the device's own things have here, as they are: a link among
@@ -393,7 +401,7 @@ impl Taking {
         let all: Vec<_> = incoming.take_brought().into_iter().map(keyed).collect();
         if !all.is_empty() {
             // Losing this note only means a numbered folder next time.
-            let _ = self.site.shared.store.note_brought((self.from.id, self.pairing), &all);
+            let _ = self.site.shared.store.note_brought(self.pairing, &all);
         }
     }
 
@@ -426,13 +434,13 @@ impl Taking {
             }
         };
         let announce = {
-            let (shared, destination, paired, outside) =
-                (Arc::clone(&self.site.shared), destination.clone(), (from, self.pairing), outside.clone());
+            let (shared, destination, pairing, outside) =
+                (Arc::clone(&self.site.shared), destination.clone(), self.pairing, outside.clone());
             move |folders: Vec<(Vec<u8>, Brought)>| {
                 let keyed = |(top, brought): (Vec<u8>, _)| (received_key(&destination, &top), brought);
                 let (shared, folders) = (Arc::clone(&shared), folders.into_iter().map(keyed).collect::<Vec<_>>());
                 // As with any other note: without it a folder gets a number next time.
-                let _ = outside.run(move || shared.store.note_brought(paired, &folders));
+                let _ = outside.run(move || shared.store.note_brought(pairing, &folders));
             }
         };
         let options = DestinationOptions {
@@ -448,7 +456,7 @@ impl Taking {
             brought_before: Box::new(brought_before),
             others_brought: Box::new(|| true),
             announce: Some(Box::new(announce)),
-            whose: Some(self.pairing.whose(from)),
+            whose: Some(self.pairing.whose()),
             recall: None,
             attempt: AttemptKey::new(&from.0, &self.names),
             from: name.0,

@@ -11,7 +11,7 @@ use ringway_wire::control::Offer;
 use super::arrivals::Arrival;
 use crate::devices::rules::of_drop_box;
 use crate::shared::{DropPlace, Grant};
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 
 /// A session that is authenticated and has offered something.
 pub(crate) struct Visitor {
@@ -19,7 +19,7 @@ pub(crate) struct Visitor {
     pub(crate) tickets: TicketKey,
     pub(crate) device: Device,
     /// The pairing that its offer is of.
-    pub(crate) pairing: PairingNumber,
+    pub(crate) pairing: Pairing,
     pub(crate) offer: Offer,
     /// All its top-level names.
     pub(crate) names: Arc<OfferedNames>,

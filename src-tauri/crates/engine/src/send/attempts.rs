@@ -8,7 +8,7 @@ use ringway_link::lane::growth::initial_lanes;
 use ringway_link::lane::{self, LaneStops};
 use ringway_link::rate_limit::RateLimiter;
 use ringway_link::retry::{Headway, Tries};
-use ringway_model::{DeclineReason, Device, DeviceId, Fault, Outage, PathTaken, Side};
+use ringway_model::{DeclineReason, Device, Fault, Outage, PathTaken, Side};
 use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
 use ringway_tree::filesystem::selection::Filter;
@@ -28,7 +28,7 @@ use crate::devices::target::{Address, Target};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::reach::connect::Destination;
 use crate::shared::Shared;
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 use crate::transfers::forgetting::stop_when;
 use crate::transfers::options::SendRequest;
 use crate::transfers::transfer::{Arrived, Transfer};
@@ -41,16 +41,16 @@ pub(super) async fn all(shared: Arc<Shared>, request: SendRequest, transfer: &Tr
 }
 
 /// Resolves when the device that was reached is forgotten.
-pub(crate) async fn forgotten(shared: &Arc<Shared>, known: &mut watch::Receiver<Option<(DeviceId, PairingNumber)>>) {
+pub(crate) async fn forgotten(shared: &Arc<Shared>, known: &mut watch::Receiver<Option<Pairing>>) {
     let reached = known.wait_for(Option::is_some).await.ok().and_then(|known| *known);
     match reached {
-        Some((device, pairing)) => shared.forgotten(device, pairing).await,
+        Some(pairing) => shared.forgotten(pairing).await,
         None => std::future::pending().await,
     }
 }
 
 /// The device that was reached, once one was.
-pub(crate) type Paired = watch::Sender<Option<(DeviceId, PairingNumber)>>;
+pub(crate) type Paired = watch::Sender<Option<Pairing>>;
 
 /// What is tried.
 pub(crate) trait Attempt: Send {
@@ -319,7 +319,7 @@ impl Attempt for Sending<'_> {
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
             let pairing = shared.store.pairing(reached.device.id)?;
-            self.paired.send_replace(Some((reached.device.id, pairing)));
+            self.paired.send_replace(Some(pairing));
         }
         self.first.get_or_insert_with(|| First { device: reached.device.clone(), address: reached.address.clone() });
         let lanes = request.options.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));

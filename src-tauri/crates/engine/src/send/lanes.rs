@@ -214,7 +214,8 @@ impl LaneOrigin {
 pub(super) async fn next_opened(
     lanes: &mut Option<Lanes>,
     origin: &mut LaneOrigin,
-    (tls, stops): (TlsPath, &LaneStops),
+    tls: TlsPath,
+    stops: &LaneStops,
 ) -> Option<(u8, Result<Lane, Fault>)> {
     let lanes = lanes.as_mut()?;
     loop {

@@ -109,7 +109,7 @@ impl Sending<'_> {
             answered = timeout(NOTE_ANSWER_TIME_MAX, answer(&mut session)) => {
                 answered.unwrap_or_else(|_| Err(Fault::lost(std::io::ErrorKind::TimedOut)))
             }
-            () = shared.forgotten(device.id, pairing) => Err(Fault::PeerForgotten),
+            () = shared.forgotten(pairing) => Err(Fault::PeerForgotten),
         };
         if answered.is_err() {
             // It says nothing where the session has ended.

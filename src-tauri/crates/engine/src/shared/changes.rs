@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::Shared;
 use crate::limits::FORGOTTEN_LOOK_EVERY;
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 
 /// Changes of the trust store. While something runs with another device, one task for all of it
 /// asks SQLite whether another program has written.
@@ -30,11 +30,11 @@ impl StoreChanges {
 impl Shared {
     /// Resolves when that pairing has ended: its device was forgotten, and perhaps paired anew
     /// since.
-    pub(crate) async fn forgotten(self: &Arc<Self>, device: DeviceId, pairing: PairingNumber) {
+    pub(crate) async fn forgotten(self: &Arc<Self>, pairing: Pairing) {
         let mut changes = self.follow_changes();
         // A store that cannot be read now is read at its next change, and before anything is
         // published.
-        while self.store.is_paired_as(device, pairing).unwrap_or(true) {
+        while self.store.is_current(pairing).unwrap_or(true) {
             if changes.changed().await.is_err() {
                 return std::future::pending().await;
             }

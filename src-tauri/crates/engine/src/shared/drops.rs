@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use ringway_model::{DeviceId, DropBox, Fault, Operation, PathText, ShareName, ShareTrouble, Side};
+use ringway_model::{DropBox, Fault, Operation, PathText, ShareName, ShareTrouble, Side};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::Shared;
 use super::shares::{Grant, Right, open};
 use crate::local::own_folders;
-use crate::store::{PairingNumber, SharedFolder};
+use crate::store::{Pairing, SharedFolder};
 use crate::wire_convert::errno_of;
 
 /// The mode of folders that are made on the way, less the umask.
@@ -82,15 +82,11 @@ impl Shared {
     /// [`GetRefusal::NoShare`] for a device that is not paired or is refused, a share that does not
     /// exist, one that the device may not read, and one that is no drop box: nobody learns which.
     /// [`GetRefusal::Unavailable`], and [`GetRefusal::Path`] for a path that leads elsewhere.
-    pub(crate) fn drop_place(
-        &self,
-        (device, pairing): (DeviceId, PairingNumber),
-        wanted: &InShare,
-    ) -> Result<DropPlace, GetRefusal> {
+    pub(crate) fn drop_place(&self, pairing: Pairing, wanted: &InShare) -> Result<DropPlace, GetRefusal> {
         let none = |_: Fault| GetRefusal::NoShare;
         let share = self.store.share(&wanted.share).map_err(none)?.ok_or(GetRefusal::NoShare)?;
         let drop = share.drop.ok_or(GetRefusal::NoShare)?;
-        let grant = Grant { share: share.number, device, pairing, right: Right::Drop };
+        let grant = Grant { share: share.number, pairing, right: Right::Drop };
         let place = DropPlace { name: share.name, drop, grant, shared: share.shared, path: wanted.path.clone() };
         self.open_drop(&place, false).map(|_| place)
     }
@@ -118,7 +114,7 @@ impl Shared {
         if place.folder().as_os_str().as_bytes().len() > PATH_MAX {
             return Err(GetRefusal::Path(0, Errno::NAMETOOLONG.raw_os_error()));
         }
-        descend(&root, path, (&own, &Homes::known), make).map_err(|error| GetRefusal::Path(0, errno_of(&error)))
+        descend(&root, path, &own, &Homes::known, make).map_err(|error| GetRefusal::Path(0, errno_of(&error)))
     }
 }
 
@@ -126,7 +122,8 @@ impl Shared {
 fn descend(
     root: &Dir,
     path: RelPath<'_>,
-    (own, known): (&OwnFolders, &dyn Fn() -> Homes),
+    own: &OwnFolders,
+    known: &dyn Fn() -> Homes,
     make: bool,
 ) -> io::Result<Option<Dir>> {
     // Before anything is made.
@@ -196,7 +193,7 @@ mod tests {
     fn go(root: &Path, path: &str, make: bool) -> Result<Option<Dir>, i32> {
         let root = Dir::open(root).unwrap();
         let path = RelPath::new(path.as_bytes()).unwrap();
-        descend(&root, path, (&OwnFolders::default(), &Homes::known), make).map_err(|error| errno_of(&error))
+        descend(&root, path, &OwnFolders::default(), &Homes::known, make).map_err(|error| errno_of(&error))
     }
 
     fn errno(errno: Errno) -> Result<(), i32> {
@@ -223,7 +220,7 @@ mod tests {
         let (root, homes) = (Dir::open(base.path()).unwrap(), || Homes::at(&[&home]));
         for path in ["bob", "bob/below"] {
             let path = RelPath::new(path.as_bytes()).unwrap();
-            let opened = descend(&root, path, (&OwnFolders::default(), &homes), true);
+            let opened = descend(&root, path, &OwnFolders::default(), &homes, true);
             assert_eq!(opened.map(drop).map_err(|error| errno_of(&error)), errno(Errno::PERM));
             assert!(!home.exists());
         }
@@ -267,7 +264,7 @@ mod tests {
         own.add_folder(&ours);
         let dir = Dir::open(&root).unwrap();
         for path in ["ours", "ours/x"] {
-            let refused = descend(&dir, RelPath::new(path.as_bytes()).unwrap(), (&own, &Homes::known), true);
+            let refused = descend(&dir, RelPath::new(path.as_bytes()).unwrap(), &own, &Homes::known, true);
             assert_eq!(refused.map(drop).map_err(|error| errno_of(&error)), errno(Errno::NOENT), "{path}");
         }
         assert!(fs::read_dir(&ours).unwrap().next().is_none());

@@ -17,7 +17,7 @@ use super::looks::{Look, Looks};
 use crate::limits::{LOOK_TIME_MAX, LOOKS_AT_ONCE_MAX};
 use crate::local::own_folders;
 use crate::local::places::lacks_mount;
-use crate::store::{PairingNumber, ShareNumber, SharedFolder, StoredShare};
+use crate::store::{Pairing, ShareNumber, SharedFolder, StoredShare};
 
 /// A share that a device may read, open for that.
 #[derive(Debug)]
@@ -35,8 +35,7 @@ pub(crate) struct OpenedShare {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(super) share: ShareNumber,
-    pub(super) device: DeviceId,
-    pub(super) pairing: PairingNumber,
+    pub(super) pairing: Pairing,
     pub(super) right: Right,
 }
 
@@ -64,7 +63,7 @@ impl Shared {
         // First: a device that is forgotten from now on has another pairing.
         let pairing = self.store.pairing(device)?;
         let share = self.store.share(name)?.ok_or_else(not_shared)?;
-        let grant = Grant { share: share.number, device, pairing, right: Right::Read };
+        let grant = Grant { share: share.number, pairing, right: Right::Read };
         if !self.holds(&grant)? {
             return Err(not_shared());
         }
@@ -81,8 +80,8 @@ impl Shared {
     /// Whether that right is in force.
     pub(crate) fn holds(&self, grant: &Grant) -> Result<bool, Fault> {
         match grant.right {
-            Right::Read => self.store.may_read(grant.share, grant.device, grant.pairing),
-            Right::Drop => self.store.may_drop(grant.share, grant.device, grant.pairing),
+            Right::Read => self.store.may_read(grant.share, grant.pairing),
+            Right::Drop => self.store.may_drop(grant.share, grant.pairing),
         }
     }
 
@@ -124,7 +123,7 @@ impl Shared {
         let pairing = self.store.pairing(device)?;
         let mut all = Vec::new();
         for share in self.store.shares()? {
-            let grant = |right| Grant { share: share.number, device, pairing, right };
+            let grant = |right| Grant { share: share.number, pairing, right };
             if self.holds(&grant(Right::Read))? {
                 let drop = self.holds(&grant(Right::Drop))?;
                 all.push((drop, share));

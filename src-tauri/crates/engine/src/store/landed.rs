@@ -10,7 +10,7 @@ use ringway_tree::receive::{Brought, Recall, Recalled, SealKey, Whose};
 use rusqlite::{OptionalExtension, params};
 use zeroize::Zeroizing;
 
-use super::{PairingNumber, Store, forget_oldest, pairings};
+use super::{Pairing, Store, forget_oldest, pairings};
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS seal (
@@ -73,10 +73,11 @@ impl Store {
     /// Adds to what a device brought under top-level paths. Of a device that was forgotten since
     /// that pairing nothing is added.
     pub(crate) fn add_landed(&self, whose: Whose, all: &[(Vec<u8>, Recalled)]) -> Result<(), Fault> {
-        let (id, pairing) = (whose.device, PairingNumber::of(whose));
+        let pairing = Pairing::of(whose);
+        let id = pairing.device;
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            if !pairings::is_paired_as(&transaction, id, pairing)? {
+            if !pairings::is_current(&transaction, pairing)? {
                 return Ok(());
             }
             for (path, recalled) in all {

@@ -6,7 +6,7 @@ use ringway_wire::control::NoteId;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
-use super::pairings::{PairingNumber, is_paired_as};
+use super::pairings::{Pairing, is_current};
 use crate::limits::{NOTE_IDS_MAX, NOTES_MAX, NOTES_OF_ONE_MAX};
 
 /// The trigger is in the file itself, as that of rules: whichever program forgets a device, its
@@ -51,15 +51,11 @@ pub(crate) enum Kept {
 
 impl Store {
     /// Keeps a note of a device, of that pairing.
-    pub(crate) fn keep_note(
-        &self,
-        (device, pairing): (DeviceId, PairingNumber),
-        id: NoteId,
-        text: &NoteText,
-    ) -> Result<Kept, Fault> {
+    pub(crate) fn keep_note(&self, pairing: Pairing, id: NoteId, text: &NoteText) -> Result<Kept, Fault> {
+        let device = pairing.device;
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            if !is_paired_as(&transaction, device, pairing)? {
+            if !is_current(&transaction, pairing)? {
                 return Ok(Kept::Forgotten);
             }
             let new = "INSERT OR IGNORE INTO note_id (device, id) VALUES (?1, ?2)";
@@ -193,7 +189,7 @@ mod tests {
 
     fn keep(store: &Store, device: DeviceId, number: u32) -> Kept {
         let pairing = store.pairing(device).unwrap();
-        store.keep_note((device, pairing), id(number), &text(&format!("note {number}"))).unwrap()
+        store.keep_note(pairing, id(number), &text(&format!("note {number}"))).unwrap()
     }
 
     fn read_all(store: &Store) {
@@ -208,7 +204,7 @@ mod tests {
     fn deleted_text_is_in_no_file() {
         let (folder, store) = store();
         let secret = text("the door opens with 8a1f\n");
-        store.keep_note((LAB, store.pairing(LAB).unwrap()), id(1), &secret).unwrap();
+        store.keep_note(store.pairing(LAB).unwrap(), id(1), &secret).unwrap();
         let is_there = || {
             let files = std::fs::read_dir(folder.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()));
             files.map(Result::unwrap).any(|bytes| bytes.windows(4).any(|at| at == b"8a1f"))
@@ -223,7 +219,7 @@ mod tests {
         let (folder, store) = store();
         let hostile = text("\u{0}a\u{202e}\r\nb\x1b[2J ");
         let pairing = store.pairing(LAB).unwrap();
-        let Kept::New(kept) = store.keep_note((LAB, pairing), id(1), &hostile).unwrap() else { panic!() };
+        let Kept::New(kept) = store.keep_note(pairing, id(1), &hostile).unwrap() else { panic!() };
         assert_eq!((&*kept.from, kept.from_id, kept.is_read, kept.has_more), ("lab", LAB, false, true));
         drop(store);
         let store = Store::open(folder.path()).unwrap();
@@ -294,9 +290,9 @@ mod tests {
         keep(&store, NAS, 2);
         store.forget(LAB).unwrap();
         assert_eq!(lines(&store), ["note 2"]);
-        assert_eq!(store.keep_note((LAB, pairing), id(3), &text("x")).unwrap(), Kept::Forgotten);
+        assert_eq!(store.keep_note(pairing, id(3), &text("x")).unwrap(), Kept::Forgotten);
         store.pin(LAB, "lab", "").unwrap();
-        assert_eq!(store.keep_note((LAB, pairing), id(3), &text("x")).unwrap(), Kept::Forgotten);
+        assert_eq!(store.keep_note(pairing, id(3), &text("x")).unwrap(), Kept::Forgotten);
         assert!(matches!(keep(&store, LAB, 1), Kept::New(_)), "it is a device like any other");
     }
 

@@ -21,38 +21,46 @@ pub(super) const SCHEMA: &str = "
 ";
 
 /// One pairing with a device, of several that follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PairingNumber(i64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Pairing {
+    /// The device.
+    pub(crate) device: DeviceId,
+    /// How often it had been forgotten by then.
+    pub(super) forgotten: i64,
+}
 
-impl PairingNumber {
+impl Pairing {
+    /// The first one with a device.
     #[cfg(test)]
-    pub(crate) const FIRST: Self = Self(0);
+    pub(crate) const fn first(device: DeviceId) -> Self {
+        Self { device, forgotten: 0 }
+    }
 
     /// As landing logs have it.
-    pub(crate) fn whose(self, device: DeviceId) -> Whose {
-        Whose { device, pairing: self.0 }
+    pub(crate) fn whose(self) -> Whose {
+        Whose { device: self.device, pairing: self.forgotten }
     }
 
     pub(super) fn of(whose: Whose) -> Self {
-        Self(whose.pairing)
+        Self { device: whose.device, forgotten: whose.pairing }
     }
 }
 
 impl Store {
-    /// Which pairing with that device is the present one, or the next.
-    pub(crate) fn pairing(&self, id: DeviceId) -> Result<PairingNumber, Fault> {
+    /// The present pairing with that device, or the next one.
+    pub(crate) fn pairing(&self, device: DeviceId) -> Result<Pairing, Fault> {
         let times = self.with(|connection| {
             connection
                 .prepare_cached("SELECT times FROM forgotten WHERE device = ?1")?
-                .query_row([id.0], |row| row.get(0))
+                .query_row([device.0], |row| row.get(0))
                 .optional()
         })?;
-        Ok(PairingNumber(times.unwrap_or_default()))
+        Ok(Pairing { device, forgotten: times.unwrap_or_default() })
     }
 
-    /// Whether that device is paired, and was not forgotten since that pairing.
-    pub(crate) fn is_paired_as(&self, id: DeviceId, pairing: PairingNumber) -> Result<bool, Fault> {
-        self.with(|connection| is_paired_as(connection, id, pairing))
+    /// Whether the device of that pairing was not forgotten since.
+    pub(crate) fn is_current(&self, pairing: Pairing) -> Result<bool, Fault> {
+        self.with(|connection| is_current(connection, pairing))
     }
 
     /// Changes whenever another program has written to the store, and costs one page to read.
@@ -62,13 +70,13 @@ impl Store {
 }
 
 /// The same within a transaction.
-pub(super) fn is_paired_as(connection: &Connection, id: DeviceId, pairing: PairingNumber) -> rusqlite::Result<bool> {
+pub(super) fn is_current(connection: &Connection, pairing: Pairing) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM device WHERE id = ?1)
              AND coalesce((SELECT times FROM forgotten WHERE device = ?1), 0) = ?2",
         )?
-        .query_row(params![id.0, pairing.0], |row| row.get(0))
+        .query_row(params![pairing.device.0, pairing.forgotten], |row| row.get(0))
 }
 
 #[cfg(test)]
@@ -87,14 +95,14 @@ mod tests {
             store.pin(id, "nas", "").unwrap();
             assert_eq!(store.pairing(id).unwrap(), now, "the code was only proven once more");
             assert!(!seen.contains(&now));
-            assert!(store.is_paired_as(id, now).unwrap());
-            assert!(seen.iter().all(|before| !store.is_paired_as(id, *before).unwrap()));
+            assert!(store.is_current(now).unwrap());
+            assert!(seen.iter().all(|before| !store.is_current(*before).unwrap()));
             seen.push(now);
             let version = store.version().unwrap();
             assert_eq!(store.version().unwrap(), version, "nobody has written");
             Store::open(folder.path()).unwrap().forget(id).unwrap();
             assert_ne!(store.version().unwrap(), version);
-            assert!(!store.is_paired_as(id, store.pairing(id).unwrap()).unwrap(), "it is not paired");
+            assert!(!store.is_current(store.pairing(id).unwrap()).unwrap(), "it is not paired");
         }
     }
 }

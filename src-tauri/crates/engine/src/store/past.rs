@@ -66,7 +66,7 @@ impl Store {
                 Some(_) => before,
                 None => before.filter(|number| is_highest(&transaction, *number)),
             };
-            let number = insert(&transaction, record, ended, (number, running))?;
+            let number = insert(&transaction, record, ended, number, running)?;
             prune(&transaction)?;
             transaction.commit()?;
             Ok(number)

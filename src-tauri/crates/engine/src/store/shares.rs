@@ -9,7 +9,7 @@ use ringway_model::{Consent, DeviceId, DropBox, Fault, Invalid, ShareName, Share
 use ringway_tree::receive::FolderIdentity;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::pairings::{PairingNumber, is_paired_as};
+use super::pairings::{Pairing, is_current};
 use super::{Store, now};
 use crate::limits::SHARES_MAX;
 
@@ -127,7 +127,7 @@ impl Store {
         let refused = self.with(|connection| {
             // One transaction: a reader may be forgotten meanwhile.
             let transaction = connection.unchecked_transaction()?;
-            if let Err(invalid) = put(&transaction, name, shared, (with, drop))? {
+            if let Err(invalid) = put(&transaction, name, shared, with, drop)? {
                 return Ok(Some(invalid));
             }
             transaction.commit().map(|()| None)
@@ -156,27 +156,27 @@ impl Store {
 
     /// Whether that pairing of the device may still send into that share: it may read it, it is
     /// still a drop box, and the device's rule is not to refuse what it offers.
-    pub(crate) fn may_drop(&self, share: ShareNumber, device: DeviceId, pairing: PairingNumber) -> Result<bool, Fault> {
+    pub(crate) fn may_drop(&self, share: ShareNumber, pairing: Pairing) -> Result<bool, Fault> {
         let is_drop = self.with(|connection| {
             let mut one = connection.prepare_cached(&format!("{SHARES} WHERE number = ?1"))?;
             let found = one.query_row([share.0], row).optional()?.flatten();
             Ok(found.is_some_and(|share| share.drop.is_some()))
         })?;
         let is_refused =
-            || Ok::<_, Fault>(self.by_id(device)?.is_none_or(|device| device.rule.consent == Consent::Refuse));
-        Ok(is_drop && self.may_read(share, device, pairing)? && !is_refused()?)
+            || Ok::<_, Fault>(self.by_id(pairing.device)?.is_none_or(|device| device.rule.consent == Consent::Refuse));
+        Ok(is_drop && self.may_read(share, pairing)? && !is_refused()?)
     }
 
     /// Whether that share is still there, and that pairing of the device may still read it.
-    pub(crate) fn may_read(&self, share: ShareNumber, device: DeviceId, pairing: PairingNumber) -> Result<bool, Fault> {
+    pub(crate) fn may_read(&self, share: ShareNumber, pairing: Pairing) -> Result<bool, Fault> {
         self.with(|connection| {
             let may_read = connection
                 .prepare_cached(
                     "SELECT EXISTS (SELECT 1 FROM share WHERE number = ?1 AND everybody = 1)
                      OR EXISTS (SELECT 1 FROM share_reader WHERE share = ?1 AND device = ?2)",
                 )?
-                .query_row(params![share.0, device.0], |row| row.get::<_, bool>(0))?;
-            Ok(may_read && is_paired_as(connection, device, pairing)?)
+                .query_row(params![share.0, pairing.device.0], |row| row.get::<_, bool>(0))?;
+            Ok(may_read && is_current(connection, pairing)?)
         })
     }
 }
@@ -205,7 +205,8 @@ fn put(
     transaction: &Transaction<'_>,
     name: &ShareName,
     shared: &SharedFolder,
-    (with, drop): (&SharedWith, Option<Option<DropBox>>),
+    with: &SharedWith,
+    drop: Option<Option<DropBox>>,
 ) -> rusqlite::Result<Result<(), Invalid>> {
     let mut one = transaction.prepare_cached(&format!("{SHARES} WHERE number = ?1"))?;
     let there = one
@@ -343,7 +344,7 @@ mod tests {
         let other = Store::open(folder.path()).unwrap();
         let found = other.share(&name("runs")).unwrap().unwrap();
         assert_eq!((found.name.as_str(), &found.shared, &found.with), ("Runs", &at("/srv/runs"), &with(&[A])));
-        let may = |device| other.may_read(found.number, device, PairingNumber::FIRST).unwrap();
+        let may = |device| other.may_read(found.number, Pairing::first(device)).unwrap();
         assert!(may(A) && !may(B));
         assert_eq!(other.shares().unwrap(), [found]);
     }
@@ -391,15 +392,15 @@ mod tests {
         assert!(here.remove_share(&name("RUNS")).unwrap() && !here.remove_share(&name("runs")).unwrap());
         here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A, B]), None).unwrap();
         let second = here.share(&name("runs")).unwrap().unwrap().number;
-        let may = |share, device, pairing| here.may_read(share, device, pairing).unwrap();
-        assert!(!may(first, A, PairingNumber::FIRST) && may(second, A, PairingNumber::FIRST));
+        let may = |share, pairing| here.may_read(share, pairing).unwrap();
+        assert!(!may(first, Pairing::first(A)) && may(second, Pairing::first(A)));
         // As a version does that knows of no shares.
         here.with(|connection| connection.execute("DELETE FROM device WHERE id = ?1", [A.0])).unwrap();
         here.pin(A, "lab", "").unwrap();
         let anew = here.pairing(A).unwrap();
-        assert!(!may(second, A, anew) && may(second, B, PairingNumber::FIRST));
+        assert!(!may(second, anew) && may(second, Pairing::first(B)));
         here.add_share(&name("runs"), &at("/srv/runs"), &SharedWith::All, None).unwrap();
-        assert!(may(second, A, anew) && !may(second, A, PairingNumber::FIRST), "an earlier pairing is over");
+        assert!(may(second, anew) && !may(second, Pairing::first(A)), "an earlier pairing is over");
     }
 
     #[test]
@@ -420,7 +421,7 @@ mod tests {
         here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A]), None).unwrap();
         let share = || here.share(&name("runs")).unwrap().unwrap();
         let number = share().number;
-        let may = |device| here.may_drop(number, device, PairingNumber::FIRST).unwrap();
+        let may = |device| here.may_drop(number, Pairing::first(device)).unwrap();
         assert!(share().drop.is_none() && !may(A), "a share is read only");
         let up_to_9 = DropBox { bytes_max: Some(9) };
         assert!(here.set_drop(&name("RUNS"), Some(up_to_9)).unwrap());
@@ -432,7 +433,7 @@ mod tests {
         assert!(!may(A) && may(B));
         let refused = DeviceRule { consent: Consent::Refuse, ..DeviceRule::default() };
         here.set_rule(B, &refused).unwrap();
-        assert!(!may(B) && here.may_read(number, B, PairingNumber::FIRST).unwrap());
+        assert!(!may(B) && here.may_read(number, Pairing::first(B)).unwrap());
         here.set_rule(B, &DeviceRule::default()).unwrap();
         here.add_share(&name("runs"), &at("/srv/runs"), &with(&[B]), Some(None)).unwrap();
         assert!(share().drop.is_none() && !may(B));

@@ -397,7 +397,7 @@ impl Figures {
     }
 
     /// Books how much has been read back.
-    pub(crate) fn proving(&mut self, (files, bytes): (u64, u64), files_read: u64, bytes_read: u64) {
+    pub(crate) fn proving(&mut self, files: u64, bytes: u64, files_read: u64, bytes_read: u64) {
         if self.stage() != Stage::Verifying {
             self.verify(files, bytes);
         }

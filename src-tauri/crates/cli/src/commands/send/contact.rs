@@ -46,10 +46,12 @@ pub(super) enum Next {
 
 impl<'a> Contact<'a> {
     pub(super) fn new(
-        (out, interrupts): (&'a Output, &'a Interrupts),
+        out: &'a Output,
+        interrupts: &'a Interrupts,
         target: Target,
         secret: Option<GivenSecret>,
-        (may_ask, lines): (bool, Option<Lines>),
+        may_ask: bool,
+        lines: Option<Lines>,
     ) -> Self {
         Self { out, interrupts, target, secret, may_ask, lines, asked: 0, busy: 0 }
     }

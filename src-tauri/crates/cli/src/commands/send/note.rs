@@ -50,7 +50,7 @@ pub(super) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
             None => return Ok(Exit::Failed),
         },
     };
-    let mut contact = Contact::new((&out, interrupts), to, given, (may_ask, lines));
+    let mut contact = Contact::new(&out, interrupts, to, given, may_ask, lines);
     loop {
         let request = NoteRequest {
             target: contact.target.clone(),

@@ -46,7 +46,8 @@ impl Drop for Counting {
 /// stay unknown.
 pub(super) fn start(
     items: Vec<Arc<Item>>,
-    (leave_out, filter): (&str, Option<Arc<Filter>>),
+    leave_out: &str,
+    filter: Option<Arc<Filter>>,
     shown: usize,
     show: impl FnMut(Counted) + Send + 'static,
 ) -> Counting {

@@ -26,7 +26,8 @@ pub(super) fn look(
     share: &OpenedShare,
     wanted: &EntriesWanted,
     confines: bool,
-    (is_wanted, mut page): (&dyn Fn() -> bool, impl FnMut(EntriesPage) -> bool),
+    is_wanted: &dyn Fn() -> bool,
+    mut page: impl FnMut(EntriesPage) -> bool,
 ) -> Result<EntriesPage, NoAnswer> {
     confine(&share.root, confines)?;
     // What is Ringway's own is not there for anybody.

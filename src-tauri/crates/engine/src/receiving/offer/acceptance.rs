@@ -6,7 +6,7 @@ use ringway_model::{Consent, DeclineReason, Device, DeviceRule, Fault, Side};
 use ringway_wire::control::{Cancel, GetRefusal, Refusal};
 
 use crate::shared::{Grant, Shared};
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 
 /// Who has accepted an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,8 @@ impl Acceptance {
     pub(super) async fn taken_back(
         self,
         shared: &Arc<Shared>,
-        (device, pairing): (&Device, PairingNumber),
+        device: &Device,
+        pairing: Pairing,
         grant: Option<Grant>,
     ) -> TakenBack {
         let revoked = async {
@@ -90,7 +91,7 @@ impl Acceptance {
         tokio::select! {
             // A device that is not known any more has no rule either.
             biased;
-            () = shared.forgotten(device.id, pairing) => TakenBack::Forgotten,
+            () = shared.forgotten(pairing) => TakenBack::Forgotten,
             now = shared.rule_changes(device.id, |now| self.holds(&device.rule, now)) => reason(&now),
             () = revoked => TakenBack::NotShared,
         }

@@ -17,6 +17,7 @@ use crate::limits::{PAUSE_TIME_MAX, RENEWAL_TIME_MAX};
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::listening::Listening;
 use crate::receiving::queue::Place;
+use crate::receiving::renewals::AcceptedOffer;
 use crate::receiving::taking::{Earlier, Ended, LanesFrom, Opened, Taking};
 use crate::receiving::visitor::Visitor;
 use crate::shared::DropPlace;
@@ -39,7 +40,8 @@ impl Accepted {
     pub(super) fn new(
         listening: Arc<Listening>,
         visitor: &Visitor,
-        (options, acceptance): (AcceptOptions, Acceptance),
+        options: AcceptOptions,
+        acceptance: Acceptance,
     ) -> Self {
         let Visitor { device, pairing, offer, .. } = visitor;
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
@@ -99,7 +101,7 @@ impl Accepted {
 
     /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of
     /// the transfer.
-    pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, (place, is_told): (Place, bool)) {
+    pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, place: Place, is_told: bool) {
         let shared = Arc::clone(&self.listening.shared);
         let (device, pairing) = (self.taking.from.id, self.taking.pairing);
         let transfer = self.taking.transfer.clone();
@@ -107,7 +109,7 @@ impl Accepted {
         // On the heap: each connection's task, a stranger's too, has room for all that it may come
         // to, and each layer doubles that.
         let grant = self.taking.drop.as_ref().map(|place| place.grant);
-        let mut work = Box::pin(self.receive_all(opened, attempt, (place, is_told)));
+        let mut work = Box::pin(self.receive_all(opened, attempt, place, is_told));
         let work = async {
             let revoked = async {
                 match grant {
@@ -125,20 +127,16 @@ impl Accepted {
             }
             work.await;
         };
-        stop_when(shared.forgotten(device, pairing), &transfer, work).await;
+        stop_when(shared.forgotten(pairing), &transfer, work).await;
     }
 
-    async fn receive_all(self, mut opened: Opened, attempt: AttemptKey, (mut place, is_told): (Place, bool)) {
-        let key = ((self.taking.from.id, opened.offer.transfer), self.taking.pairing);
+    async fn receive_all(self, mut opened: Opened, attempt: AttemptKey, mut place: Place, is_told: bool) {
+        let accepted = AcceptedOffer { pairing: self.taking.pairing, id: opened.offer.transfer, attempt };
         let remembered = if self.retry.is_zero() {
             None
         } else {
-            self.listening.listeners.renewals.open(
-                key,
-                attempt,
-                self.rule.clone(),
-                (self.taking.transfer.clone(), self.taking.names.held_bytes()),
-            )
+            let names = self.taking.names.held_bytes();
+            self.listening.listeners.renewals.open(accepted, self.rule.clone(), self.taking.transfer.clone(), names)
         };
         let (mut open, mut renewed) = remembered.unzip();
         let most = ForReceiving::here().renewals as u32;
@@ -153,7 +151,7 @@ impl Accepted {
         }
         let mut earlier = Earlier::default();
         let ended = loop {
-            let lost = match self.taking.session(opened, earlier, (renewed.as_mut(), None)).await {
+            let lost = match self.taking.session(opened, earlier, renewed.as_mut(), None).await {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };
@@ -162,7 +160,7 @@ impl Accepted {
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
             open.interrupted();
-            (opened, place) = match self.go_on(lost, (open, renewed)).await {
+            (opened, place) = match self.go_on(lost, open, renewed).await {
                 Ok(next) => next,
                 Err(error) => break Err(error),
             };
@@ -178,7 +176,7 @@ impl Accepted {
             _ => {}
         }
         if let Err(Fault::TooMuch { bytes_max, .. }) = &ended {
-            self.listening.listeners.renewals.too_much(key, attempt, *bytes_max);
+            self.listening.listeners.renewals.too_much(accepted, *bytes_max);
         }
         self.listening.shared.wrote_into(&self.taking.destination);
         self.taking.transfer.end(ended.map(|whole| whole.arrived));

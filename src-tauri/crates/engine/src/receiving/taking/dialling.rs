@@ -26,7 +26,7 @@ pub(in crate::receiving) struct Dialling {
 
 impl Dialling {
     /// Lanes that `opener` opens: so many at first, and at the most.
-    pub(in crate::receiving) fn new(opener: Arc<LaneOpener>, (first, most): (u8, u8)) -> (Self, Admitted) {
+    pub(in crate::receiving) fn new(opener: Arc<LaneOpener>, first: u8, most: u8) -> (Self, Admitted) {
         let (deliver, joined) = mpsc::unbounded_channel();
         let (fail, failed) = mpsc::unbounded_channel();
         let successors = (0..most).map(|number| Some(opener.successor(number))).collect();
@@ -80,7 +80,7 @@ impl Dialling {
     }
 
     /// Adds lanes while all that were begun run, and that makes it faster.
-    pub(super) fn grow(&mut self, running: usize, (now, bytes, limited): (Duration, u64, bool)) {
+    pub(super) fn grow(&mut self, running: usize, now: Duration, bytes: u64, limited: bool) {
         if running == usize::from(self.begun) {
             let more = self.growth.lanes_to_add(now, bytes, limited);
             self.open(more);

@@ -9,7 +9,7 @@ use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, ReceivingLane, Succeeding, Successor};
 use ringway_link::session::Session;
 use ringway_link::tls::Channel;
-use ringway_model::{Bottleneck, DeviceId, Fault, FreeSpace, Operation, Side, Stage};
+use ringway_model::{Bottleneck, Fault, FreeSpace, Operation, Side, Stage};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::{FinishError, Incoming, LaneError};
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
@@ -26,7 +26,7 @@ use crate::limits::{MOVING_BYTES_PER_S, REASON_TIME_MAX, TICK};
 use crate::receiving::asking::{Questions, Wished};
 use crate::receiving::renewals::Renewed;
 use crate::send::stall::{Seen, Stall};
-use crate::store::PairingNumber;
+use crate::store::Pairing;
 use crate::transfers::transfer::Transfer;
 use crate::wire_convert::{decode_cancel, decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 
@@ -45,8 +45,8 @@ const WELCOMED_TIME_MAX: Duration = Duration::from_secs(3);
 pub(super) struct Job<'a> {
     site: &'a Site,
     transfer: &'a Transfer,
-    /// Whose it is, and the pairing in which it was accepted.
-    from: (DeviceId, PairingNumber),
+    /// The pairing in which it was accepted.
+    pairing: Pairing,
     incoming: &'a Arc<Incoming>,
     /// For errors that concern it as a whole.
     destination: PathBuf,
@@ -108,22 +108,30 @@ struct Told {
 
 type Finished = Result<(Receipt, Vec<PathBuf>), FinishError>;
 
+/// Where connections of lanes come from, later than the first one of each.
+pub(super) struct LaterLanes {
+    pub(super) successors: Vec<Option<Successor>>,
+    /// The lanes that this end dials, where it does.
+    pub(super) dialling: Option<Dialling>,
+}
+
 impl<'a> Job<'a> {
     /// Each lane's later connections come by its one of `successors`. This end dials the lanes if
     /// it is `dialling`.
     pub(super) fn new(
         site: &'a Site,
-        (transfer, from): (&'a Transfer, (DeviceId, PairingNumber)),
+        transfer: &'a Transfer,
+        pairing: Pairing,
         incoming: &'a Arc<Incoming>,
         destination: PathBuf,
-        (successors, dialling): (Vec<Option<Successor>>, Option<Dialling>),
-        free_space: Option<FreeSpace>,
+        lanes: LaterLanes,
     ) -> Self {
+        let LaterLanes { successors, dialling } = lanes;
         let stops = dialling.as_ref().map(Dialling::stops).unwrap_or_default();
         Self {
             site,
             transfer,
-            from,
+            pairing,
             incoming,
             destination,
             successors: Mutex::new(successors),
@@ -136,7 +144,7 @@ impl<'a> Job<'a> {
             stall: None,
             clocks: Clocks::default(),
             finishing: None,
-            free_space,
+            free_space: None,
             successor: None,
             questions: None,
         }
@@ -145,6 +153,11 @@ impl<'a> Job<'a> {
     /// The same, with questions beside it.
     pub(super) fn asking(self, questions: Option<&'a mut Questions>) -> Self {
         Self { questions, ..self }
+    }
+
+    /// The same, where all that is found must fit into that.
+    pub(super) fn fitting_into(self, free_space: Option<FreeSpace>) -> Self {
+        Self { free_space, ..self }
     }
 
     /// The same, with a sender that is given up if it sends nothing for that time.
@@ -162,7 +175,7 @@ impl Job<'_> {
         renewed: Option<&mut mpsc::Receiver<Renewed>>,
     ) -> Result<(Receipt, Vec<PathBuf>), Fault> {
         let mut told = Told::default();
-        let ended = self.run_lanes(session, (joined, to_answer), renewed, &mut told).await;
+        let ended = self.run_lanes(session, joined, to_answer, renewed, &mut told).await;
         // What has come since the last tick is there, too, and none of what is missing.
         self.report(session, &mut told, true);
         if let Some(questions) = &mut self.questions {
@@ -174,7 +187,8 @@ impl Job<'_> {
     async fn run_lanes(
         &mut self,
         session: &mut Session,
-        (mut joined, mut to_answer): (mpsc::UnboundedReceiver<(u8, Channel)>, mpsc::Receiver<Wanted>),
+        mut joined: mpsc::UnboundedReceiver<(u8, Channel)>,
+        mut to_answer: mpsc::Receiver<Wanted>,
         mut renewed: Option<&mut mpsc::Receiver<Renewed>>,
         told: &mut Told,
     ) -> Result<(Receipt, Vec<PathBuf>), Fault> {
@@ -358,7 +372,7 @@ impl Job<'_> {
                 figures.progress(progress.entries, progress.bytes, moved);
             }
             Some((all, read)) => {
-                figures.proving((all.entries, all.bytes), read.entries, read.bytes);
+                figures.proving(all.entries, all.bytes, read.entries, read.bytes);
                 if is_said && told.read_back.replace(read) != Some(read) {
                     session.machine.proving(read);
                 }
@@ -432,7 +446,7 @@ impl Job<'_> {
         let figures = self.transfer.figures();
         let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network) && !self.stops.seen().fill_the_link;
         if dropped == 0 {
-            dialling.grow(running, (figures.running_for(), figures.bytes_done, limited));
+            dialling.grow(running, figures.running_for(), figures.bytes_done, limited);
         }
     }
 
@@ -490,8 +504,7 @@ impl Job<'_> {
         }
         // Nothing more gets its name for a device that was forgotten, even if the look for that is
         // due in a moment only.
-        let (device, pairing) = self.from;
-        if !self.site.shared.store.is_paired_as(device, pairing)? {
+        if !self.site.shared.store.is_current(self.pairing)? {
             self.transfer.stop_as_forgotten();
             return Ok(());
         }

@@ -68,7 +68,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(folder.path()).unwrap());
         store.pin(DEVICE, "laptop", "").unwrap();
-        let (paired, brought) = ((DEVICE, store.pairing(DEVICE).unwrap()), Brought::of_number(7));
+        let (paired, brought) = (store.pairing(DEVICE).unwrap(), Brought::of_number(7));
         store.note_brought(paired, &[(b"/x/data".to_vec(), brought.clone())]).unwrap();
         let destination = tempfile::tempdir().unwrap();
         let beneath = Dir::open(destination.path()).unwrap();

@@ -37,7 +37,8 @@ pub(super) fn insert(
     transaction: &Transaction<'_>,
     record: &Record,
     ended: &Ended<'_>,
-    (number, running): (Option<u64>, Option<&str>),
+    number: Option<u64>,
+    running: Option<&str>,
 ) -> rusqlite::Result<u64> {
     let report = ended.report;
     let counts = &report.counts;

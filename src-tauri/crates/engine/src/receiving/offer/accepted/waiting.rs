@@ -28,7 +28,8 @@ impl Accepted {
     pub(super) async fn go_on(
         &self,
         lost: Box<Lost>,
-        (open, renewed): (&Open, &mut mpsc::Receiver<Renewed>),
+        open: &Open,
+        renewed: &mut mpsc::Receiver<Renewed>,
     ) -> Result<(Opened, Place), Fault> {
         let Lost { error, mut outage, incoming, mut successor, .. } = *lost;
         // A sender that has paused is silent until it resumes. One that hears of a pause or of a
