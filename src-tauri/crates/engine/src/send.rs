@@ -97,6 +97,7 @@ pub(crate) fn title(sources: &[Source]) -> (OsString, u64) {
 
 /// Runs a transfer to its end and reports it.
 pub(crate) async fn run(shared: Arc<Shared>, request: SendRequest, transfer: Transfer) {
+    let _ends = transfer.ends_with_its_driver();
     let ended = attempts::all(shared, request, &transfer).await;
     transfer.end(ended);
 }

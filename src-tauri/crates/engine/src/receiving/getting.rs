@@ -41,6 +41,7 @@ use request::Request;
 
 /// Gets something to its end and reports it.
 pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer, questions: Questions) {
+    let _ends = transfer.ends_with_its_driver();
     let (paired, mut known) = watch::channel(None);
     let destination = request.destination.clone();
     let work = Box::pin(get(&shared, request, questions, &transfer, &paired));

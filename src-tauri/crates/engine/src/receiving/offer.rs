@@ -443,6 +443,7 @@ async fn begin(
 ) {
     let accepted = Accepted::new(Arc::clone(listening), &visitor, options, acceptance);
     let transfer = accepted.transfer().clone();
+    let _ends = transfer.ends_with_its_driver();
     let entered = listening.queue.enter(claim(&visitor, false));
     visitor.arrival = None;
     let (place, done) = match entered {

@@ -89,6 +89,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
         figures.goes_on_for(retry);
         figures.here = Some(paths(&listening));
     }
+    let _ends = transfer.ends_with_its_driver();
     transfer.note_as_it_runs();
     listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
     let (shared, grant, pairing) = (Arc::clone(&listening.shared), opened.grant, asker.pairing);

@@ -68,6 +68,7 @@ impl Observer for Events {
 }
 
 async fn run(request: CopyRequest, transfer: Transfer) {
+    let _ends = transfer.ends_with_its_driver();
     let (prepared, copy) = oneshot::channel();
     let (worked, mut work_done) = oneshot::channel();
     // Before it can be paused.

@@ -63,6 +63,17 @@ enum Decided {
     TooLate,
 }
 
+/// Held by what drives a transfer ([`Transfer::ends_with_its_driver`]).
+pub(crate) struct EndsWithDriver(Transfer);
+
+impl Drop for EndsWithDriver {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.0.is_over() {
+            self.0.end(Err(Fault::machine("the part of Ringway that moves it has failed; its log says why")));
+        }
+    }
+}
+
 /// Why a person's word stops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -426,6 +437,12 @@ impl Transfer {
                 self.end_with(Some(error), Arrived { counts, ..Arrived::default() });
             }
         }
+    }
+
+    /// Ends it if what drives it panics, as where the system starts no thread any more: nobody else
+    /// would end it, and whoever waits for it would wait for ever.
+    pub(crate) fn ends_with_its_driver(&self) -> EndsWithDriver {
+        EndsWithDriver(self.clone())
     }
 
     /// The same where something arrived although it failed.

@@ -25,6 +25,7 @@ use crate::wire_convert::{decode_cancel, decode_failure};
 
 /// Tells `planned` each entry, by its path in the transfer, and reports what all of it comes to.
 pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, planned: PlannedFn, transfer: Transfer) {
+    let _ends = transfer.ends_with_its_driver();
     match plan(&shared, request, &planned, &transfer).await {
         Ok(counts) => transfer.end_with(None, Arrived { counts, ..Arrived::default() }),
         Err(fault) => transfer.end(Err(fault)),
