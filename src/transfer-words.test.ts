@@ -29,9 +29,9 @@ test("what was in the files that were replaced is told by its bytes", () => {
 test("what was sent is told from what was there and what was skipped", () => {
   const sent = { files: 3, bytes: 50_000_000, copy: null };
   const said = (change: Partial<Report>) => endWords(report({ ...sent, ...change }), "lab-ws", "sending");
-  expect(said({ unchanged: 3 }).what).toContain("3 items, 50.0\u00a0MB (all already there) in 1.0\u00a0s");
+  expect(said({ unchanged: 3 }).what).toContain("3 items, 50.0\u00a0MB (none transferred) in 1.0\u00a0s");
   // Links are among them.
-  expect(said({ unchanged: 3 }).next).toContain("3 items were already there.");
+  expect(said({ unchanged: 3 }).next).toContain("3 items were unchanged.");
   expect(said({ moved: 20_000_000 }).what).toContain("3 items, 50.0\u00a0MB (20.0\u00a0MB transferred) in 1.0\u00a0s");
   expect(said({ moved: 50_000_000 }).what).toContain("3 items, 50.0\u00a0MB in 1.0\u00a0s");
   expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0\u00a0MB offered).");

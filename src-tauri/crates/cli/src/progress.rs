@@ -563,8 +563,8 @@ fn stayed(report: &Report) -> String {
     match (report.counts.unchanged, present) {
         (0, 0) => {}
         (0, _) => line.push_str(&format!(" {} were there already, from an earlier attempt.", bytes(present))),
-        (items, 0) => line.push_str(&format!(" {} already there.", were(items, "item"))),
-        (items, _) => line.push_str(&format!(" {} already there ({}).", were(items, "item"), bytes(present))),
+        (items, 0) => line.push_str(&format!(" {} unchanged.", were(items, "item"))),
+        (items, _) => line.push_str(&format!(" {} unchanged ({}).", were(items, "item"), bytes(present))),
     }
     if report.counts.skipped > 0 {
         let instead = if report.counts.skipped_bytes > 0 {
@@ -744,7 +744,7 @@ mod tests {
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),
             "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB, 400 MB of it sent in 2.0 s (200 MB/s). \
-             1 item was already there (10 MB). 2 items were kept as they were (instead of 90 MB offered). \
+             1 item was unchanged (10 MB). 2 items were kept as they were (instead of 90 MB offered). \
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept without comparing. The connection was lost 2 times on the way. \

@@ -219,7 +219,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         line("There", counts.into_iter().chain([size(past)]).collect::<Vec<_>>().join(", "));
     }
     if report.counts.unchanged > 0 {
-        line("Before", format!("{} of them were there already", count(report.counts.unchanged)));
+        line("Unchanged", format!("{} of them", count(report.counts.unchanged)));
     }
     if report.counts.skipped > 0 {
         line("Skipped", format!("{} of them left as found there", count(report.counts.skipped)));
@@ -370,7 +370,7 @@ mod tests {
              When:        2 hours ago\n\
              Ended:       101 entries did not make it\n\
              There:       1,204 files, 1 folder, 2.1 GB\n\
-             Before:      4 of them were there already\n\
+             Unchanged:   4 of them\n\
              Kept:        1 file that differed at the receiver\n\
              Left out:    2 entries, as asked\n\
              Took:        2.0 s\n\

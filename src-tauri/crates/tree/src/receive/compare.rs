@@ -358,7 +358,8 @@ impl Tally {
         let counts = &mut self.counts;
         match compared {
             Compared::New => counts.new += 1,
-            Compared::Unchanged => counts.unchanged += 1,
+            // As in the receipt: a folder that is there may still get something new.
+            Compared::Unchanged => counts.unchanged += u64::from(entry.kind != ListedKind::Folder),
             Compared::InTheWay => counts.in_the_way += 1,
             Compared::Unreadable => counts.unreadable += 1,
             Compared::Differs { there, here_is: HereIs::InTheWay, .. } => {
