@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bindingsFaultCodes, bindingsInvalidReasons } from "./testing/codes";
-import { encryptionWords, faultWords, tidyCode } from "./words";
+import { codeNumber, codeNumberAlone, encryptionWords, faultWords, tidyCode } from "./words";
 import type { Fault, PathTaken, Remedy } from "./ipc/bindings";
 
 const os = { errno: 111, detail: "Connection refused (os error 111)" };
@@ -138,3 +138,17 @@ test.each([
   ["3.lab.example", "3.lab.example"],
   ["42-river", "42-river"],
 ])("the code %j is read as %j", (typed, code) => expect(tidyCode(typed)).toBe(code));
+
+test.each(["42rivercastle", " 42RiverCastle ", "42 rivercastle", "42-rivercastle", "42river castle", "42river-castle"])(
+  "without all separators %j is a code only where nothing else can be typed",
+  (typed) => {
+    expect(codeNumberAlone(typed)).toBe(42);
+    expect(codeNumber(typed), "it may be the name of a host").toBeNull();
+    expect(tidyCode(typed), "the service finds the words").toBe(typed.trim());
+  },
+);
+
+test.each(["42", "42-river", "rivercastle", "1000rivercastle", "10.0.0.5:17464", "42 correct horse battery"])(
+  "%j has no number of a code",
+  (typed) => expect(codeNumberAlone(typed)).toBeNull(),
+);

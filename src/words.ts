@@ -690,6 +690,15 @@ export function codeNumber(typed: string): number | null {
 }
 
 /**
+ * The same in a field that takes nothing but a code. There the parts need no separators: the service
+ * finds the words. Where an address can be typed as well, "42rivercastle" may be the name of a host.
+ */
+export function codeNumberAlone(typed: string): number | null {
+  const [, number] = /^(\d{1,3})[\s\p{Pd}_.]*\p{L}{3,}[\s\p{Pd}_.]*\p{L}{3,}$/u.exec(typed.trim()) ?? [];
+  return codeNumber(typed) ?? (number === undefined ? null : Number(number));
+}
+
+/**
  * A number and two words, with anything between that a hand or a messenger puts there; never what
  * is in an address.
  */

@@ -90,6 +90,9 @@ describe("machines nearby", () => {
     const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code_number: 7 })] }, { pair: () => "desk-2", send: () => moving() });
     shell.app.outbox.take(chosen);
     await user.click(screen.getByRole("button", { name: new RegExp(`^${t("send.another")}`) }));
+    await user.type(screen.getByLabelText(t("send.addressOrCode")), "42rivercastle");
+    expect(screen.getByText(t("send.codeInParts")), "a host may have that name").toBeVisible();
+    await user.clear(screen.getByLabelText(t("send.addressOrCode")));
     await user.type(screen.getByLabelText(t("send.addressOrCode")), " 42 River–castle");
     expect(screen.getByText(t("send.byCode"))).toBeVisible();
     expect(screen.queryByLabelText(t("send.code"))).toBeNull();
@@ -97,9 +100,10 @@ describe("machines nearby", () => {
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: desk.id }, code: "42-river-castle", verify: false, limit: null, leaveOut: "", inShare: null }]));
 
     await show("devices");
-    await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle");
+    // Nothing but a code can be typed there: the service tells its words apart.
+    await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42RiverCastle");
     await user.click(screen.getAllByRole("button", { name: t("devices.pairButton") }).at(-1)!);
-    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: { to: "nearby", id: nearby().id }, code: "42-river-castle" }]));
+    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: { to: "nearby", id: nearby().id }, code: "42RiverCastle" }]));
     // What it proved to be called, whatever it had announced.
     expect(await screen.findByText(t("devices.paired", { name: "desk-2" }))).toBeVisible();
     shell.tell({ event: "nearbyChanged", nearby: [desk, nearby({ id: "b-1", name: "attic", code_number: 42 })] });

@@ -123,13 +123,17 @@ impl PairingCode {
 
     /// The code that a person typed. Upper and lower case, white space around it, and the kind of
     /// dashes, underscores, dots or blanks between its parts do not matter. A word may be shortened
-    /// to its first four letters or more, which are unique by BIP-39.
+    /// to its first four letters or more, which are unique by BIP-39. Without separators the words
+    /// are written in full, and can be told apart in one way only.
     ///
     /// # Errors
     /// [`SecretError::NotACode`], [`SecretError::NumberTooLarge`] or [`SecretError::UnknownWord`].
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         if text.len() > CODE_TEXT_MAX {
             return Err(SecretError::NotACode);
+        }
+        if let Some(code) = Self::parse_joined(text) {
+            return Ok(code);
         }
         let mut parts = text.split(is_separator).filter(|part| !part.is_empty());
         let (Some(number), Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next(), parts.next())
@@ -145,6 +149,21 @@ impl PairingCode {
         let first = find_word(first).ok_or(SecretError::UnknownWord { position: 1 })?;
         let second = find_word(second).ok_or(SecretError::UnknownWord { position: 2 })?;
         Ok(Self::assemble(number, first, second))
+    }
+
+    /// The code whose parts follow each other without a separator at one place or at both. None of
+    /// any other text: most of it is a standing secret, and not a code with a typing error.
+    fn parse_joined(text: &str) -> Option<Self> {
+        let text = text.trim_matches(is_separator);
+        let (digits, rest) = text.split_at(text.find(|character: char| !character.is_ascii_digit())?);
+        let number = digits.parse().ok().filter(|&number| number <= CODE_NUMBER_MAX)?;
+        let mut words = rest.split(is_separator).filter(|part| !part.is_empty());
+        let (first, second) = match (words.next()?, words.next(), words.next()) {
+            (both, None, _) => split_words(both)?,
+            (first, Some(second), None) => (whole_word(first)?, whole_word(second)?),
+            _ => return None,
+        };
+        Some(Self::assemble(number, first, second))
     }
 
     /// The canonical text, to be shown only to the person who owns this machine.
@@ -172,6 +191,21 @@ impl PairingCode {
 /// White space, and the characters that keyboards, phones and chat programs use for a dash.
 fn is_separator(character: char) -> bool {
     character.is_whitespace() || matches!(character, '-' | '_' | '.' | '\u{2010}'..='\u{2015}' | '\u{2212}')
+}
+
+/// The word of the list that equals `typed`.
+fn whole_word(typed: &str) -> Option<&'static str> {
+    find_word(typed).filter(|word| word.len() == typed.len())
+}
+
+/// The two words of the list that follow each other in `typed`, if only one pair does: "seatable"
+/// is both "sea table" and "seat able".
+fn split_words(typed: &str) -> Option<(&'static str, &'static str)> {
+    if !typed.is_ascii() || typed.len() > 2 * WORD_LEN_MAX {
+        return None;
+    }
+    let mut pairs = (1..typed.len()).filter_map(|at| Some((whole_word(&typed[..at])?, whole_word(&typed[at..])?)));
+    pairs.next().filter(|_| pairs.next().is_none())
 }
 
 /// The word of the list that equals `typed`, or else the only one that begins with it.

@@ -36,6 +36,70 @@ fn codes_are_read_however_people_type_them() {
 }
 
 #[test]
+fn codes_without_separators_are_read_if_their_words_can_be_told_apart() {
+    for typed in [
+        "42rivercastle",
+        " 042RiverCastle\n",
+        "42 rivercastle",
+        "42-rivercastle",
+        "42rivercastle.",
+        "42river-castle",
+        "42river castle",
+        "\u{2013}42river\u{2014}castle",
+    ] {
+        assert_eq!(parsed(typed).as_deref(), Ok("42-river-castle"), "{typed:?}");
+    }
+    assert_eq!(parsed("7catzoo").as_deref(), Ok("7-cat-zoo"));
+    assert_eq!(parsed("7absorbabsorb").as_deref(), Ok("7-absorb-absorb"));
+    // "sea table" or "seat able"; no words; shortened ones; too many; too large a number.
+    for typed in [
+        "7seatable",
+        "7seat",
+        "42riverscastle",
+        "42rivecast",
+        "42rivercastlezoo",
+        "1000rivercastle",
+        "rivercastle",
+        "42",
+    ] {
+        assert_eq!(parsed(typed), Err(SecretError::NotACode), "{typed:?}");
+    }
+    assert_eq!(parsed("7-sea-table").as_deref(), Ok("7-sea-table"));
+}
+
+#[test]
+fn nearly_all_codes_are_read_without_separators() {
+    let mut joined = 0;
+    for seed in 0..4_000u32 {
+        let code = PairingCode::from_entropy(seed.wrapping_mul(0x9e37_79b9).to_le_bytes());
+        let typed = code.expose().replace('-', "");
+        match parsed(&typed) {
+            Ok(read) => {
+                assert_eq!(read, code.expose());
+                joined += 1;
+            }
+            Err(error) => assert_eq!(error, SecretError::NotACode, "{typed}"),
+        }
+    }
+    assert!(joined > 3_990, "{joined}");
+}
+
+#[test]
+fn long_secrets_that_only_begin_like_a_code_stay_standing_secrets() {
+    for secret in [
+        "42SuperSecretWords",
+        "7Kx-hdQpLmzRtYbWsa",
+        "2024absorbcastles",
+        "1000abandonability",
+        "12 correcthorsebattery",
+    ] {
+        assert!(matches!(GivenSecret::parse(secret.as_bytes()), Ok(GivenSecret::Standing(_))), "{secret}");
+    }
+    // Who writes a code so means the code.
+    assert!(matches!(GivenSecret::parse(b"42abandonability"), Ok(GivenSecret::Code(_))));
+}
+
+#[test]
 fn short_words_are_typed_in_full() {
     assert_eq!(parsed("7-cat-zoo").as_deref(), Ok("7-cat-zoo"));
     assert_eq!(parsed("7-cate-zoo").as_deref(), Ok("7-category-zoo"));
