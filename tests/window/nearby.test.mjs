@@ -125,4 +125,52 @@ if (inside) {
     }
     assert.ok((await cards()) > 2 * high, "and they need more rows");
   });
+
+  test("a device that ends is shown as gone at once, and a killed one once it did not answer, until it is back", { skip: !isRoot && "namespaces take root" }, async (t) => {
+    const machines = twoMachines(t);
+    if (!machines) return t.skip("network namespaces take root");
+    const [here, there] = machines;
+    const base = folder();
+    const near = await windowDevice(base, "near");
+    const far = new Device(base, "far");
+    const [inbox, tree] = ["inbox", "set"].map((name) => join(base, name));
+    mkdirSync(inbox);
+    oddTree(tree);
+    const service = near.start(["serve", "--json"], { wrap: here.wrap });
+    t.after(() => service.kill());
+    await service.event("listening");
+    const receive = async (...args) => {
+      const receiving = far.start(["recv", inbox, "--json", "--yes", ...args], { wrap: there.wrap });
+      t.after(() => receiving.kill());
+      await receiving.event("listening");
+      return receiving;
+    };
+    const first = await receive("--code-file", far.codeFile(CODE));
+    const paired = await near.run(["pair", there.address, "--code-file", near.codeFile(CODE)], { wrap: here.wrap });
+    assert.equal(paired.status, EXIT.all, paired.said());
+    const page = await openWindow(t, near, {}, ["--show", "send", tree]);
+    const card = `//main//button[@data-card and contains(., "far")]`;
+    const online = `${card}[contains(., "Online")]`;
+    const gone = (what, seconds) => eventually(what, async () => !(await page.find(online)), seconds * 1000);
+    await page.wait(online);
+    // It says goodbye.
+    first.kill("SIGTERM");
+    await gone("the device that ended to be gone", 5);
+
+    const second = await receive();
+    await page.wait(online);
+    second.kill("SIGKILL");
+    await second.exit();
+    // Nobody has told. Without the failure it would be online for minutes.
+    await sleep(3_000);
+    assert.ok(await page.find(online));
+    await page.click(card);
+    await page.click(exactly("Send"));
+    await gone("the device that was killed to be gone", 10);
+    await keepPicture(page, "nearby-gone");
+
+    const third = await receive();
+    await page.wait(online);
+    third.kill();
+  });
 }

@@ -95,7 +95,8 @@ impl Engine {
         let (settings, places, changes) = (RwLock::new(settings), Places::default(), StoreChanges::default());
         let (written, _) = broadcast::channel(limits::WRITTEN_MAX);
         let looks = Arc::default();
-        let shared = Shared { paths, identity, store, tls, settings, places, changes, looks, written };
+        let (silent, _) = broadcast::channel(limits::NEARBY_MAX);
+        let shared = Shared { paths, identity, store, tls, settings, places, changes, looks, written, silent };
         Ok(Self { shared: Arc::new(shared), listeners: Arc::default() })
     }
 
@@ -620,6 +621,12 @@ impl Engine {
     /// [`Fault::Discovery`].
     pub fn nearby(&self) -> Result<Nearby, Fault> {
         Nearby::start(Arc::clone(&self.shared), Wanted::All)
+    }
+
+    /// Tells that a receiver did not answer at its addresses: [`Nearby`] asks whether it is still
+    /// there.
+    pub fn met_silence(&self, announced: &Announced) {
+        self.shared.met_silence(announced.fingerprint());
     }
 
     /// Receivers on the local network that show a code with this number in front: none if

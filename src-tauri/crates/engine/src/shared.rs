@@ -16,6 +16,7 @@ use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_tree::receive::{self, Expected, FolderIdentity};
 use ringway_wire::DeviceName;
+use ringway_wire::announcement::Fingerprint;
 use ringway_wire::control::Greeting;
 use tokio::sync::broadcast;
 
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) looks: Arc<Looks>,
     /// Folders into which a transfer of this program has written, when it ends.
     pub(crate) written: broadcast::Sender<PathBuf>,
+    /// Devices that did not answer where they announced to be, or were last.
+    pub(crate) silent: broadcast::Sender<Fingerprint>,
 }
 
 impl Shared {
@@ -50,6 +53,12 @@ impl Shared {
     pub(crate) fn wrote_into(&self, folder: &Path) {
         // Nobody may want to know.
         let _ = self.written.send(std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into()));
+    }
+
+    /// Tells that a device did not answer.
+    pub(crate) fn met_silence(&self, fingerprint: Fingerprint) {
+        // Nobody may listen for others.
+        let _ = self.silent.send(fingerprint);
     }
 
     /// What has to be at a path for something to land there.

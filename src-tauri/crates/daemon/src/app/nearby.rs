@@ -112,6 +112,10 @@ impl NearbyDevices {
         }
         let first = || found.device.addresses.first().map(ToString::to_string).unwrap_or_default();
         let silent = || Fault::unreachable(first(), std::io::ErrorKind::TimedOut);
-        found.target().await.ok_or_else(silent)
+        let target = found.target().await;
+        if target.is_none() {
+            self.engine.met_silence(&found);
+        }
+        target.ok_or_else(silent)
     }
 }

@@ -52,6 +52,11 @@ impl Announced {
         self.device.paired_id = known.map(|device| device.id);
     }
 
+    /// What its key begins with, as it says.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
     /// It as a target, at the first of its addresses that takes a connection.
     pub async fn target(&self) -> Option<Target> {
         let fingerprint = self.fingerprint;

@@ -45,6 +45,15 @@ pub(super) struct Found {
 /// changes nothing. Where `is_open`, no code has to be proven: at an address that a person gave,
 /// the device that was reached there last is expected.
 pub(super) async fn find(shared: &Arc<Shared>, destination: &Destination, is_open: bool) -> Result<Found, Fault> {
+    let found = find_anywhere(shared, destination, is_open).await;
+    let device = destination.device.as_ref().map(|device| Fingerprint::of(&device.id.0)).or(destination.announced);
+    if let (Err(Fault::Unreachable { .. }), Some(fingerprint)) = (&found, device) {
+        shared.met_silence(fingerprint);
+    }
+    found
+}
+
+async fn find_anywhere(shared: &Arc<Shared>, destination: &Destination, is_open: bool) -> Result<Found, Fault> {
     let there = async {
         if destination.address.is_none() && destination.answered.is_empty() {
             return Err(Fault::UnknownTarget { target: (never_reached(destination.device.as_ref())).into() });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use ringway_wire::announcement::Announcement;
+use ringway_wire::announcement::{Announcement, Fingerprint};
 
 use crate::limits::{NEARBY_ADDRESSES_MAX, NEARBY_MAX};
 
@@ -39,6 +39,12 @@ impl Heard {
     /// Forgets one; whether it was there.
     pub(super) fn vanished(&mut self, name: &str) -> bool {
         self.0.remove(name).is_some()
+    }
+
+    /// The services of a device.
+    pub(super) fn services_of(&self, fingerprint: Fingerprint) -> impl Iterator<Item = &str> {
+        let of_device = self.0.iter().filter(move |(_, (said, _))| said.fingerprint == fingerprint);
+        of_device.map(|(name, _)| name.as_str())
     }
 
     /// All, by what they call themselves.

@@ -7,6 +7,7 @@ use mdns_sd::{ResolvedService, ScopedIp, ServiceEvent};
 use ringway_model::{Device, Fault};
 use ringway_wire::announcement::{Announcement, Fingerprint, SERVICE};
 use ringway_wire::limits::VERSION;
+use tokio::sync::broadcast;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout_at};
 
 use super::daemon::{self, Daemon};
@@ -17,6 +18,11 @@ use crate::shared::Shared;
 /// Once the machine that shows a code is found, others that say the same are listened for as long:
 /// mDNS answers within a tenth of a second.
 const OTHERS_TIME: Duration = Duration::from_millis(500);
+
+/// A service whose device did not answer is asked for at once and after a second (RFC 6762 section
+/// 10.4), and is gone if it says nothing by then. The RFC's ten seconds are for records that are
+/// doubted for less than a failed connection.
+const VERIFY_TIME: Duration = Duration::from_secs(2);
 
 /// Who is listened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +54,8 @@ pub struct Nearby {
     look: Interval,
     heard: Heard,
     wanted: Wanted,
+    /// Devices that did not answer.
+    silent: broadcast::Receiver<Fingerprint>,
 }
 
 struct Listening {
@@ -69,7 +77,8 @@ impl Nearby {
         let mut look = interval(daemon::LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let listening = Some(Listening::start()?);
-        Ok(Self { shared, listening, deaf_until: Instant::now(), look, heard: Heard::default(), wanted })
+        let silent = shared.silent.subscribe();
+        Ok(Self { shared, listening, deaf_until: Instant::now(), look, heard: Heard::default(), wanted, silent })
     }
 
     /// Waits for news: somebody appeared, says something else, or has gone. False when nothing can
@@ -96,6 +105,14 @@ impl Nearby {
                         self.deaf_until = Instant::now() + daemon::PAUSE;
                         self.heard = Heard::default();
                         return true;
+                    }
+                    continue;
+                }
+                // The next failure is told of those that were missed.
+                Ok(fingerprint) = self.silent.recv() => {
+                    for service in self.heard.services_of(fingerprint) {
+                        // A daemon with too much to do forgets it later.
+                        let _ = daemon.verify(service.to_owned(), VERIFY_TIME);
                     }
                     continue;
                 }
