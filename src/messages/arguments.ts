@@ -91,6 +91,8 @@ export interface Arguments {
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.resumes": { size: string };
   "inbox.accepted": { folder: string; what: string };
+  "inbox.acceptedArrived": { folder: string; what: string };
+  "inbox.acceptedEnded": { outcome: string; what: string };
   "inbox.expired": { n: number };
   "inbox.times": { n: number };
   "inbox.timesOrMore": { n: number };

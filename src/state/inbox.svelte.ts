@@ -1,6 +1,6 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to
 // pair.
-import type { ComparedBefore, Difference, OnConflict, Fault, Ipc, Left, Listening, Offer, OpenCode, PairingRequest, TurnedAway } from "../ipc";
+import type { ComparedBefore, Difference, OnConflict, Fault, Ipc, Left, Listening, Moving, Offer, OpenCode, PairingRequest, TurnedAway } from "../ipc";
 import { t } from "../messages";
 import { pairingFailedWords } from "../words";
 
@@ -84,15 +84,15 @@ export class Inbox {
     this.notices = [{ id: this.#lastNotice, says, bad, paired }, ...this.notices].slice(0, NOTICES_MAX);
   }
 
-  async accept(offer: Offer, existing: OnConflict): Promise<boolean> {
+  async accept(offer: Offer, existing: OnConflict): Promise<Moving | null> {
     const shown = { bytes: offer.bytes_so_far, is_final: offer.totals_final };
     const answer = await this.#ipc.call({ accept: { id: offer.id, shown, onConflict: existing } });
     if (answer.status === "error" && answer.error.code === "grown") {
       // Its card stays, with the new size, to be answered again.
       this.problem = { from: offer.from, fault: answer.error };
-      return false;
+      return null;
     }
-    return this.#answered(offer, answer);
+    return this.#answered(offer, answer) && answer.status === "ok" ? answer.data : null;
   }
 
   async decline(offer: Offer): Promise<boolean> {

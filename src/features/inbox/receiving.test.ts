@@ -100,7 +100,22 @@ describe("receiving", () => {
     const shell = await startWindow({ devices: [labWs] }, { accept: () => moving({ id: "o1", direction: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });
     await user.click(await screen.findByRole("button", { name: t("inbox.accept") }));
-    expect(await screen.findByText(t("inbox.accepted", { what: "holiday", folder: "/home/me/Downloads" }))).toBeVisible();
+    const told = { what: "holiday", folder: "/home/me/Downloads" };
+    expect(await screen.findByText(t("inbox.accepted", told))).toBeVisible();
+    // Once it has ended, nothing is being received any more.
+    shell.tell({ event: "transferStarted", transfer: moving({ id: "o1", direction: "receiving", target: "" }) });
+    shell.update("o1", { is: "ended", progress: progress({ stage: "ended" }), report: earlier() });
+    expect(await screen.findByText(t("inbox.acceptedArrived", told))).toBeVisible();
+    expect(screen.queryByText(t("inbox.accepted", told))).toBeNull();
+  });
+
+  test("an offer that is accepted in another view and fails says so there", async () => {
+    const shell = await startWindow({ devices: [labWs] }, { accept: () => moving({ id: "o1", direction: "receiving", target: "" }) });
+    shell.tell({ event: "offerChanged", offer: offer() });
+    await user.click(await screen.findByRole("button", { name: t("inbox.accept") }));
+    shell.tell({ event: "transferStarted", transfer: moving({ id: "o1", direction: "receiving", target: "" }) });
+    shell.update("o1", failed({ code: "destination_gone" }));
+    expect(await screen.findByText(t("inbox.acceptedEnded", { what: "holiday", outcome: t("state.failed") }))).toBeVisible();
   });
 
   test("an offer of which an interrupted transfer has left something here says that it resumes", async () => {
