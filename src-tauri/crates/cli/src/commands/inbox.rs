@@ -254,7 +254,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         line("Took", took(report.running_for));
     }
     if let Some((average, highest)) = rates(details) {
-        line("Rate", format!("{} on average, {} at its highest", rate(average), rate(highest)));
+        line("Rate", format!("{} on average, {} at its highest, measured here", rate(average), rate(highest)));
     }
     if let Some(bottleneck) = report.limited_by {
         line("Limited by", pace::bottleneck(bottleneck, past.direction, past.is_got(), &device(past)));
@@ -374,7 +374,7 @@ mod tests {
              Kept:        1 file that differed at the receiver\n\
              Left out:    2 entries, as asked\n\
              Took:        2.0 s\n\
-             Rate:        1.5 MB/s on average, 2.0 MB/s at its highest\n\
+             Rate:        1.5 MB/s on average, 2.0 MB/s at its highest, measured here\n\
              Connection:  lost 1 time, and went on\n\
              Lies at:     /in/data\n\
              \x20            /in/b\n  data/p2: differs here and is kept; what was received is beside it as p\\u{202e}2\n\
