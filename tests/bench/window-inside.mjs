@@ -35,11 +35,15 @@ await startWindowManager();
 const near = await windowDevice(scratch, "near");
 const far = new Device(scratch, "far", { program: ringway });
 
-/** The window's processes and the service, by their kind. */
+/** The window's processes and the service, by their kind: a page may have more than one. */
 function members() {
   const named = { "ringway-desktop": "window", WebKitWebProces: "its page", WebKitNetworkPr: "its network process" };
-  const own = family(near.env).map((process) => [named[readFileSync(`/proc/${process.pid}/comm`, "utf8").trim()], process]);
-  return Object.fromEntries([...own.filter(([name]) => name), ["service", serviceProcess(near.env)]]);
+  const found = { service: [serviceProcess(near.env)] };
+  for (const process of family(near.env)) {
+    const name = named[readFileSync(`/proc/${process.pid}/comm`, "utf8").trim()];
+    if (name) (found[name] ??= []).push(process);
+  }
+  return Object.entries(found);
 }
 
 const paint_s = [];
@@ -50,14 +54,15 @@ for (let round = 0; round < rounds; round += 1) {
   await page.wait("//h1");
   paint_s.push(await firstPaint(page, near.env));
   await sleep(SETTLE_MS);
-  for (const [name, process] of Object.entries(members())) (pss_mib[name] ??= []).push(pss(process));
+  for (const [name, all] of members()) (pss_mib[name] ??= []).push(sum(all.map(pss)));
   if (round < rounds - 1) await page.close();
 }
 
 /** Ticks that all threads of these processes have used so far. */
 const used = () => {
   const all = processes();
-  return Object.fromEntries(Object.entries(members()).map(([name, { pid }]) => [name, all.find((process) => process.pid === pid).ticks]));
+  const ticks = ({ pid }) => all.find((process) => process.pid === pid)?.ticks ?? 0;
+  return Object.fromEntries(members().map(([name, of]) => [name, sum(of.map(ticks))]));
 };
 const before = used();
 await sleep(REST_S * 1000);
@@ -87,7 +92,7 @@ async function frames(during) {
 
 /** Resident bytes by /proc, in MiB. */
 const rss = ({ pid }) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
-const rssOfAll = () => Object.fromEntries(Object.entries(members()).map(([name, process]) => [name, rss(process)]));
+const rssOfAll = () => Object.fromEntries(members().map(([name, all]) => [name, sum(all.map(rss))]));
 const rss_mib = { "nothing running": rssOfAll() };
 
 /** Scrolls what is found to its end and back, as often as there is time for it. */
