@@ -690,8 +690,8 @@ export function codeNumber(typed: string): number | null {
 }
 
 /**
- * The same in a field that takes nothing but a code. There the parts need no separators: the service
- * finds the words. Where an address can be typed as well, "42rivercastle" may be the name of a host.
+ * The same in a field that takes nothing but a code. There the parts need no separators: the
+ * service finds the words. Where an address can be typed as well, "42rivercastle" may be a host.
  */
 export function codeNumberAlone(typed: string): number | null {
   const [, number] = /^(\d{1,3})[\s\p{Pd}_.]*\p{L}{3,}[\s\p{Pd}_.]*\p{L}{3,}$/u.exec(typed.trim()) ?? [];

@@ -324,7 +324,10 @@ export type Comparison = {
 	state: ComparisonState,
 	/**  Files, folders and links of the offer that are not there. */
 	new: number,
-	/**  Those that are there with the same size and time; links with the same target. */
+	/**
+	 *  Files that are there with the same size and time, and links with the same target. Folders
+	 *  that are there count nowhere, as in a report's `unchanged`.
+	 */
 	unchanged: number,
 	/**  Files and links that differ from the ones there. */
 	differing: number,

@@ -15,8 +15,8 @@ pub struct Comparison {
     pub state: ComparisonState,
     /// Files, folders and links of the offer that are not there.
     pub new: u64,
-    /// Files that are there with the same size and time, and links with the same target. Folders that
-    /// are there count nowhere, as in a report's `unchanged`.
+    /// Files that are there with the same size and time, and links with the same target. Folders
+    /// that are there count nowhere, as in a report's `unchanged`.
     pub unchanged: u64,
     /// Files and links that differ from the ones there.
     pub differing: u64,
