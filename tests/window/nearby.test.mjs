@@ -156,6 +156,11 @@ if (inside) {
     // It says goodbye.
     first.kill("SIGTERM");
     await gone("the device that ended to be gone", 5);
+    const serving = far.start(["serve", inbox, "--json"], { wrap: there.wrap });
+    t.after(() => serving.kill());
+    await page.wait(online);
+    serving.kill("SIGTERM");
+    await gone("the device whose service ended to be gone", 5);
 
     const second = await receive();
     await page.wait(online);
