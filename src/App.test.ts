@@ -38,7 +38,7 @@ test.each([true, false])("the keyboard is at the heading from the start; set up:
 });
 
 describe("the service behind the window", () => {
-  test("one that is lost is told and started by a press, and everything is asked for anew", async () => {
+  test("one that is lost is reported and started by a press, and everything is asked for anew", async () => {
     const shell = await startWindow({ transfers: [moving()] });
     await show("activity");
     expect(await screen.findByText("dataset-v3")).toBeVisible();
@@ -107,7 +107,7 @@ describe("the service behind the window", () => {
     expect(screen.queryByText(t("fault.serviceGone"))).toBeNull();
   });
 
-  test("another version is told without a button that would not help", async () => {
+  test("another version is reported without a button that would not help", async () => {
     const shell = await startWindow();
     shell.tell({ event: "serviceLost", fault: { code: "service_differs", ours: "0.2.0", theirs: "0.1.0", remedies: [] } });
     expect(await screen.findByText(t("fault.serviceDiffers", { ours: "0.2.0", theirs: "0.1.0" }))).toBeVisible();

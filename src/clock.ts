@@ -10,7 +10,7 @@ const look = createSubscriber((update) => {
   return () => clearInterval(clock);
 });
 
-/** Milliseconds since 1970; what is shown of it is told anew every ten seconds. */
+/** Milliseconds since 1970; what is shown of it is updated every ten seconds. */
 export function now(): number {
   look();
   return Date.now();

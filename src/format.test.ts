@@ -39,7 +39,7 @@ describe("times", () => {
     expect(left(61_500)).toBe("1\u00a0min\u00a002\u00a0s");
   });
 
-  test("the past is told coarsely", () => {
+  test("the past is reported coarsely", () => {
     const now = 1_800_000_000_000;
     expect(ago(now - 5_000, now)).toBe("just now");
     expect(ago(now - 5 * 60_000, now)).toBe("5 minutes ago");

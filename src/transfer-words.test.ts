@@ -21,7 +21,7 @@ const report = (change: Partial<Report> = {}): Report => ({
 const failure = (reason: FailureReason) => ({ path: "set/file", side: "here", operation: "open", detail: "", ...reason }) as const;
 const os = (errno: number) => ({ reason: "os", errno }) as const;
 
-test("what was in the files that were replaced is told by its bytes", () => {
+test("what was in the files that were replaced is reported by its bytes", () => {
   const said = endWords(report({ files: 1, bytes: 2_000_000_000, moved: 100_000_000, reused: 1_900_000_000, copy: null }), "lab-ws", "sending").next;
   expect(said).toBe("lab-ws confirmed receipt. 1.9\u00a0GB were reused from the replaced files.");
 });
@@ -55,7 +55,7 @@ describe("copies in words", () => {
     }
   });
 
-  test("what the destination could not keep is told", () => {
+  test("what the destination could not keep is reported", () => {
     const { what, next } = endWords(report({ files: 3, unchanged: 1, copy: { ...copied, specials: 2, attributes_lost: 3, owners_lost: 1 } }), "/mnt/stick", "copying");
     expect(what).toBe("Copied: 5 items, 0\u00a0B in 1.0\u00a0s.");
     expect(next).toBe("1 item was left unchanged. 3 items lost access lists or attributes, which vfat does not support. 1 item now belongs to you. Only root can keep another owner.");
@@ -86,7 +86,7 @@ describe("copies in words", () => {
     expect(next).toBe(wayOn);
   });
 
-  test("what failed comes with what to do about it, whoever looks", () => {
+  test("a failure comes with its next step at both ends", () => {
     const next = (direction: Direction) => endWords(report({ outcome: "partial", files: 1, failed: 2 }), "lab-ws", direction).next;
     expect([next("sending"), next("receiving"), next("copying")].map((words) => words.match(/cause, then (\w+)/)?.[1])).toEqual(["send", "have", "copy"]);
   });
@@ -124,7 +124,7 @@ describe("copies in words", () => {
     expect(next).toBe("Free up space there, or choose another folder.");
   });
 
-  test("what was copied before the end is told", () => {
+  test("what was copied before the end is reported", () => {
     const cut = report({ outcome: "failed", error: { code: "cancelled", by: "here" }, files: 2, bytes: 5000, moved: 5000 });
     expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2 items, 5.0\u00a0kB in 1.0\u00a0s.");
   });
@@ -177,7 +177,7 @@ describe("a lost connection", () => {
     expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space within 1\u00a0min\u00a000\u00a0s to resume");
   });
 
-  test("is nothing that a pause is taken for, which is told with who it was", () => {
+  test("is nothing that a pause is taken for, which is reported with who it was", () => {
     const paused = (by: Side) => progress({ stage: "paused", interruption: { why: "paused", by, next_try_seconds: null, gives_up_seconds: 8 * 3600 } });
     for (const direction of ["sending", "receiving"] as const) {
       expect(stageWords(paused("here"), "lab-ws", direction)).toMatch(/^Paused here. Resume within .*$/);
@@ -187,7 +187,7 @@ describe("a lost connection", () => {
     expect(stageWords(copy, "/srv/sets", "copying")).toBe("Paused");
   });
 
-  test("is told at the end", () => {
+  test("is reported at the end", () => {
     expect(endWords(report({ files: 2, reconnected: 1, copy: null }), "lab-ws", "sending").next).toBe("lab-ws confirmed receipt. The connection was lost once.");
     expect(endWords(report({ files: 2, reconnected: 3, copy: null }), "laptop", "receiving").next).toBe("The connection was lost 3 times.");
   });

@@ -250,12 +250,12 @@ function copyEndWords(report: Report, folder: string): Sentence {
 }
 
 /**
- * Whether a copy came to nothing, so that it is told where it was asked for, and can be mended
+ * Whether a copy came to nothing, so that it is shown where it was started, and can be mended
  * there.
  */
 export function cameToNothing(report: Report): boolean {
   if (report.outcome === "complete" || (report.outcome === "failed" && report.error.code === "cancelled")) return false;
-  // What was there before is harmed: that is told by name, in the list.
+  // An existing file is harmed: the list names it.
   if (report.failures.some(({ reason }) => reason === "cut_short")) return false;
   return report.files + report.folders + report.links + report.unchanged + report.skipped + (report.copy?.specials ?? 0) === 0;
 }

@@ -53,13 +53,13 @@ describe("faults in words", () => {
     expect(what).toBe("nas has too little free space: at least 5.0\u00a0GB needed, 1.0\u00a0GB free.");
   });
 
-  test("another key is told with both ids", () => {
+  test("another key is reported with both ids", () => {
     const { what } = faultWords({ code: "identity_changed", name: "nas", expected: "aaaa", found: "bbbb" });
     expect(what).toContain("aaaa");
     expect(what).toContain("bbbb");
   });
 
-  test("a bad setting is told with its line, and a misspelt one with the setting that was meant", () => {
+  test("a bad setting is reported with its line, and a misspelt one with the setting that was meant", () => {
     const fault = { code: "config", path: { path: "/c/config.toml" }, line: 3, detail: "there is no setting prot", nearest: null } as const;
     expect(faultWords(fault)).toEqual({ what: "/c/config.toml, line 3: there is no setting prot.", next: "Correct that line, or remove it: a setting without a line has its default." });
     expect(faultWords({ ...fault, nearest: "port" }).next).toBe("Did you mean port? Correct that line, or remove it.");

@@ -117,7 +117,7 @@ function strip(program, folder) {
 }
 
 /**
- * Refuses a program that names a folder of this machine: whoever installs it learns nothing of who
+ * Refuses a program that names a folder of this machine: its users learn nothing of who
  * built it.
  */
 export function namesNoFolder(program) {

@@ -38,8 +38,8 @@ export function packRpm(folder, work, how) {
 }
 
 /**
- * Which of the files a person may change, and which are documents, rpm is told; what libraries are
- * needed it finds itself.
+ * Which of the files a person may change, and which are documents, the specification says; what
+ * libraries are needed it finds itself.
  */
 function specification(tree, { version }) {
   const line = (path) => {

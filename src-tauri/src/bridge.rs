@@ -17,7 +17,7 @@ pub(crate) enum Dragged {
     Left,
 }
 
-/// The addresses that are dragged, as whoever drags them wrote them: Tauri's events have them
+/// The addresses that are dragged, as the source of the drag wrote them: Tauri's events have them
 /// decoded, as if all of them were files. Text without an address comes to the page alone, which
 /// WebKit tells of it.
 #[derive(Clone, Default)]

@@ -59,10 +59,11 @@ fn cut(text: Vec<u8>) -> Option<String> {
     Some(text)
 }
 
-/// One form of what the clipboard has; none where it does not have that form.
+/// One form of what the clipboard has; `None` if it does not have that form.
 async fn request(window: &WebviewWindow, target: &'static str) -> Option<Vec<u8>> {
     let (answer, answered) = oneshot::channel();
-    // GTK is its main thread's, which goes on meanwhile: whoever copied may be slow to answer.
+    // GTK is its main thread's, which goes on meanwhile: the program that copied may be slow to
+    // answer.
     let ask = move || {
         gtk::Clipboard::get(&SELECTION_CLIPBOARD).request_contents(&Atom::intern(target), move |_, selection| {
             let data = Some(selection.data()).filter(|data| data.len() <= LIST_LEN_MAX);

@@ -57,7 +57,7 @@ impl Question {
         }
     }
 
-    /// The question, and the target that a yes confirms. None where `refused` needs no
+    /// The question, and the target that a yes confirms. `None` if `refused` needs no
     /// confirmation.
     fn new_target(refused: &Fault, language: Language) -> Option<(Self, String)> {
         let Fault::NewTarget { what, more, to, was } = refused else { return None };

@@ -1,4 +1,4 @@
-//! What came, in the desktop's own file manager.
+//! Received files, in the desktop's own file manager.
 use std::path::{Path, PathBuf};
 
 use ringway_daemon::control::protocol::GivenPath;

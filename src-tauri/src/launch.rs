@@ -29,7 +29,7 @@ pub(crate) type Connection = (Client, UnboundedReceiver<Notice>);
 /// Connects to the service that runs.
 ///
 /// # Errors
-/// None where none runs, else why that one does not do.
+/// `None` if none runs, else why that one does not do.
 pub(crate) async fn find(place: &Place) -> Result<Connection, Option<Fault>> {
     Client::connect(place).await.map_err(|error| match error {
         ControlError::NotRunning => None,
@@ -60,7 +60,7 @@ pub(crate) async fn find_or_start(place: &Place) -> Result<Connection, Fault> {
     tokio::select! {
         found = tokio::time::timeout(START_TIME_MAX, look) => {
             let found = found.map_err(|_| failed("it does not answer"))?;
-            // Whoever has started a process learns of its end, or it stays in the table of
+            // The parent of a process waits for its end, or the process stays in the table of
             // processes.
             tokio::spawn(async move { service.wait().await });
             found

@@ -177,7 +177,7 @@ impl Link {
                 Notice::Event(event) => self.tell(event),
                 Notice::Raise { paths, view, token } => {
                     to_front(handle, token.clone());
-                    // What it was to show is asked for again by whoever wants it.
+                    // What it was to show is asked for again when it is needed.
                     let _ = self.open(client, Opening { paths, view, token }).await;
                 }
             }

@@ -1,4 +1,4 @@
-// The whole of the window's state: starts it, and hands every event to whom it concerns.
+// The whole of the window's state: starts it, and hands every event to the part that it concerns.
 import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, Note, PairedDevice } from "../ipc";
 import { t } from "../messages";
 import { endWords, titleWords } from "../transfer-words";
@@ -35,7 +35,7 @@ export class AppState {
   fault = $state.raw<Fault | null>(null);
   /** Why there is no service, as long as there is none. */
   lost = $state.raw<Fault | null>(null);
-  /** Said once to whoever listens to the screen instead of looking at it. */
+  /** Announced once to screen readers. */
   announcement = $state("");
   /** Whether the keyboard shortcuts are listed. */
   showsKeys = $state(false);
@@ -45,7 +45,7 @@ export class AppState {
   readonly surroundings: Surroundings;
   readonly transfers: Transfers;
   readonly inbox: Inbox;
-  /** What has ended before, and of that what came. */
+  /** Past transfers, and those of them that were received. */
   readonly past: Past;
   readonly received: Past;
   readonly unfinished: Unfinished;
@@ -167,7 +167,7 @@ export class AppState {
     return answer.status === "ok" && answer.data;
   }
 
-  /** Makes the text that was copied elsewhere the note; false where there is none. */
+  /** Makes the text that was copied elsewhere the note; false if there is none. */
   async pasteNote(): Promise<boolean> {
     const text = await this.pastedText();
     if (text) this.note.take(text);
@@ -327,7 +327,7 @@ export class AppState {
         this.inbox.offerGone(event.id, event.how);
         return;
       case "transferStarted":
-        // What was asked for in this window is listed by whoever asked, who knows what its target
+        // What was asked for in this window is listed by the caller, which knows what its target
         // is called; unless it has waited for its turn.
         if (event.transfer.direction === "receiving" || isServed(event.transfer) || this.#hasWaited(event.transfer)) this.transfers.add(event.transfer);
         return;

@@ -70,7 +70,7 @@ export class Devices {
     return this.#did(await this.#ipc.call({ clearDeviceFolder: { id: device.id } }));
   }
 
-  /** Pairs with whoever is there; its name, or nothing where that failed. */
+  /** Pairs with the device there; its name, or nothing where that failed. */
   async pair(target: string, code: string): Promise<string | null> {
     return this.#pairing({ to: "typed", text: target.trim() }, code);
   }

@@ -50,7 +50,7 @@ export class Inbox {
 
   offerGone(id: string, how?: Left): void {
     const gone = this.offers.find((offer) => offer.id === id);
-    // Whoever was about to answer it is to know why it is there no more.
+    // A person who was about to answer it shall see why it has gone.
     if (gone && how === "overtaken") this.#notice(() => t("inbox.overtaken", { from: gone.from }), true);
     this.offers = this.offers.filter((offer) => offer.id !== id);
   }

@@ -10,7 +10,7 @@ export class NoteDraft {
   text = $state.raw<string | null>(null);
   /** A text hangs over the window. */
   dragged = $state(false);
-  /** To whom it was sent last, or is on its way. */
+  /** The target that it was last sent to, or is being sent to. */
   aim = $state.raw<Aim | null>(null);
   sending = $state(false);
   fault = $state.raw<Fault | null>(null);
@@ -97,7 +97,7 @@ export class NoteDraft {
     }
   }
 
-  /** Sends it once more to whom it was sent, with a code. */
+  /** Sends it to the same target once more, with a code. */
   async retry(code: string | null): Promise<void> {
     if (this.aim) await this.send(this.aim, code);
   }

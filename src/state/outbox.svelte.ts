@@ -1,5 +1,5 @@
-// What is about to be sent or copied: the list of what was chosen, to whom, the code if they have
-// not met; kept until the other machine has taken notice.
+// What is about to be sent or copied: the list of what was chosen, the target, the code if they
+// have not met; kept until the other machine has taken notice.
 import type { Answer, AppEvent, Chosen, Drag, Fault, Ipc, Nearby, PairedDevice, Pick, Recipient, Waiting } from "../ipc";
 import { asksForCode, tidyCode } from "../words";
 import { optionsFor, PLAIN, rememberOptions, type SendOptions } from "./send-options";
@@ -46,7 +46,7 @@ export class Outbox {
   /** That card is the device's row in the sidebar: one of the two says what a drop does. */
   isOverRow = $state(false);
   aim = $state.raw<Aim | null>(null);
-  /** The card that was clicked: to whom the button sends. */
+  /** The card that was clicked: the target of the button. */
   picked = $state<string | null>(null);
   /** How it is to be sent. A card that is picked brings those that were last used with it. */
   options = $state.raw<SendOptions>(PLAIN);
@@ -197,7 +197,7 @@ export class Outbox {
       const before = this.chosen;
       const answer = await change(before);
       if (answer?.status === "error") this.fault = answer.error;
-      // What was sent meanwhile is put away by whoever has sent it.
+      // What was sent meanwhile is removed by the call that has sent it.
       else if (answer && this.chosen?.id === before?.id) this.take(answer.data);
     });
     this.#changes = changed.catch(() => {});
@@ -320,7 +320,7 @@ export class Outbox {
     return fault;
   }
 
-  /** What the last attempt offered once more, to whom it was offered, with a code. */
+  /** Offers what the last attempt offered to the same target once more, with a code. */
   async retry(code: string | null): Promise<void> {
     if (this.aim && this.#offered) await this.#offer(this.#offered, this.aim, code);
   }
@@ -398,7 +398,7 @@ export class Outbox {
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
     const { report } = transfer;
-    // What was sent again is told where that was asked for, unless a code is needed.
+    // A repeated send is shown where it was started, unless it needs a code.
     const isToldHere = (error: Fault) => !this.#isAgain || asksForCode(error);
     if (report?.outcome === "failed" && transfer.progress.entries_done === 0 && !wasHeard(report.error) && isToldHere(report.error)) {
       this.attempt = null;

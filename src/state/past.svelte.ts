@@ -57,7 +57,7 @@ export class Past {
     if (page) this.list = page;
   }
 
-  /** Reads on where the list ends. Whoever scrolls asks for the same page many times. */
+  /** Reads on where the list ends. Scrolling asks for the same page many times. */
   async readOn(): Promise<void> {
     if (this.#readsOn === this.#asked) return;
     const page = this.#page(this.list.at(-1)?.number ?? null);

@@ -45,7 +45,7 @@ class Bins {
   }
 
   /**
-   * Spreads what came evenly over the bins of the time since something came before: at most
+   * Spreads the bytes evenly over the bins of the time since something came before: at most
    * [EVEN_WITHIN_MS], or the time since the last snapshot, unless a limit says that it was even.
    */
   add(lastMs: number, toMs: number, count: number, binMs: number, isLimited: boolean): void {

@@ -72,7 +72,7 @@ export class Settings {
 
   #changed(answer: Answer<SettingsInForce | null>): void {
     this.receptionFault = answer.status === "error" ? answer.error : null;
-    // A switch that was pressed in vain goes back, too: what is stored is told anew.
+    // A switch that was pressed in vain goes back, too: the stored value is sent again.
     this.stored = (answer.status === "ok" && answer.data) || { ...this.stored };
   }
 

@@ -224,13 +224,18 @@ export class Transfers {
     await this.#ipc.call({ resume: { id: transfer.id } });
   }
 
-  /** Shows what came in the desktop's file manager; the fault where that cannot be done. */
+  /**
+   * Shows the received entries in the desktop's file manager; the fault where that cannot be done.
+   */
   async open(transfer: Transfer): Promise<Fault | null> {
     const answer = await this.#ipc.openArrived(transfer.id);
     return answer.status === "error" ? answer.error : null;
   }
 
-  /** Selects what came in the desktop's file manager; the fault where that cannot be done. */
+  /**
+   * Selects the received entries in the desktop's file manager; the fault where that cannot be
+   * done.
+   */
   async reveal(transfer: Transfer): Promise<Fault | null> {
     const answer = await this.#ipc.revealArrived(transfer.id);
     return answer.status === "error" ? answer.error : null;

@@ -55,7 +55,7 @@ test("what is switched off for a while has it back", async () => {
   expect(document.activeElement).toBe(save);
 });
 
-test("whoever has a better place goes first, and a click beside everything takes it away", async () => {
+test("a better place takes precedence, and a click beside everything removes the focus", async () => {
   focus("retry-a");
   document.getElementById("row-a")!.remove();
   await tick();

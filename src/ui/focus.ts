@@ -29,7 +29,7 @@ function neighbour({ element, around, order }: Place, root: HTMLElement): HTMLEl
   const near = (candidates: HTMLElement[]) => candidates.filter((each) => isFree(each) && home.contains(each));
   const after = near(order.slice(at + 1));
   const before = near(order.slice(0, Math.max(at, 0))).reverse();
-  // Whoever goes through a list presses the same button of the next row.
+  // In a list, the focus moves to the same button of the next row.
   const same = (each: HTMLElement) => each.textContent === element.textContent && each.className === element.className;
   return after.find(same) ?? before.find(same) ?? after[0] ?? before[0] ?? null;
 }

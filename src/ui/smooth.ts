@@ -1,6 +1,6 @@
 // A course without the jitter of its packets: what a person would say how fast it was.
 
-/** A course: seconds since the start, and what came a second at them. */
+/** A course: seconds since the start, and the bytes a second at them. */
 export interface Course {
   seconds: number[];
   perSecond: number[];
@@ -20,7 +20,7 @@ export const OVER_S = 0.7;
  * Each value is that of the time since the one before; smoothed, it is the mean of the time around.
  */
 function smoothed(seconds: number[], values: number[], over: number): number[] {
-  /** What came by then, in whole. */
+  /** The sum by then. */
   const sums = [0];
   for (let at = 1; at < seconds.length; at += 1) sums.push(sums[at - 1]! + values[at]! * (seconds[at]! - seconds[at - 1]!));
   const end = seconds.at(-1) ?? 0;
@@ -55,7 +55,7 @@ export function peak(course: Course): number {
   return Math.max(0, ...smooth(course).perSecond);
 }
 
-/** What came a second over the whole time. */
+/** The average a second over the whole time. */
 export function mean({ seconds, perSecond }: Course): number {
   const total = seconds.at(-1) ?? 0;
   const came = seconds.reduce((sum, time, at) => (at === 0 ? 0 : sum + perSecond[at]! * (time - seconds[at - 1]!)), 0);

@@ -1,6 +1,6 @@
 # A far end in the guest: a network namespace behind a link with delay, loss and a rate, with an ssh
-# server, and devices of Ringway that are paired. Sourced by bash when `work` is made and entered, and
-# `rtt_us`, `loss` and `rate` are set. Needs ringway, ip, tc, ssh, sshd.
+# server, and devices of Ringway that are paired. Sourced by bash when `work` is made and entered,
+# and `rtt_us`, `loss` and `rate` are set. Needs ringway, ip, tc, ssh, sshd.
 failed=0
 near=10.9.0.1 far=10.9.0.2
 
@@ -39,7 +39,8 @@ long() {
   /bin/tc qdisc add dev to-far root $shape && there /bin/tc qdisc add dev to-near root $shape || fault "no delay"
 }
 
-# ssh, with keys and no password, and with a key exchange that costs it little on this slow processor.
+# ssh, with keys and no password, and with a key exchange that costs it little on this slow
+# processor.
 mkdir -p /root /run/sshd /var/empty /etc
 chmod 700 /root
 printf 'root:x:0:0::/root:/bin/sh\nsshd:x:100:65534::/run/sshd:/bin/false\n' > /etc/passwd

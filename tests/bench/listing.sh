@@ -1,8 +1,8 @@
 #!/bin/sh
-# Measures listings over a link, where the clock counts instructions. Prints a line `figure CONTENDER
-# DATASET ROUND MICROSECONDS_TO_THE_FIRST_LINE MICROSECONDS WIRE_BYTES INSTRUCTIONS` for each, and
-# `fault ...` for failures. Runs in the guest only. Needs far.sh beside it and what that needs, find,
-# ls, sshfs.
+# Measures listings over a link, where the clock counts instructions. Prints a line `figure
+# CONTENDER DATASET ROUND MICROSECONDS_TO_THE_FIRST_LINE MICROSECONDS WIRE_BYTES INSTRUCTIONS` for
+# each, and `fault ...` for failures. Runs in the guest only. Needs far.sh beside it and what that
+# needs, find, ls, sshfs.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 . /payload/amounts

@@ -19,7 +19,7 @@ const offered = (server) => shown(server, ({ actions }) => actions.includes("acc
 const click = (server, id, action) => server.tell(JSON.stringify({ id, action }));
 
 if (onPrivateBus(import.meta.url)) {
-  test("Accept in the notification brings the folder here, and its end is told", async (t) => {
+  test("Accept in the notification brings the folder here, and its end is reported", async (t) => {
     const { here, there, inbox, source, target } = await pair(t);
     const server = await notifier(t, "body", "body-markup", "actions", "persistence");
     const running = await service(t, here);

@@ -42,7 +42,7 @@ if (onPrivateBus(import.meta.url)) {
     same(both.source, join(both.inbox, "source"));
   });
 
-  mounting("a disk that is full on the way is told once, and the icon says that it needs you until there is room", async (t, { mount }) => {
+  mounting("a disk that is full on the way is reported once, and the icon says that it needs you until there is room", async (t, { mount }) => {
     const both = await pair(t);
     if (!mount(both.inbox, "-t", "tmpfs", "-o", "size=64m", "tmpfs")) return t.skip("mounting takes root");
     const server = await notifier(t, "body");

@@ -86,7 +86,7 @@ if (onPrivateBus(import.meta.url)) {
       entries: ["Empfangen", "Problem anzeigen"],
     },
   ]) {
-    test(`receiving that cannot be switched on is told with what to do, by tray, notification and status (${locale})`, async (t) => {
+    test(`receiving that cannot be switched on is reported with what to do, by tray, notification and status (${locale})`, async (t) => {
       const { here, inbox, target } = await pair(t);
       const server = await notifier(t, "body", "actions");
       await service(t, here, { env: { LC_ALL: "", LC_MESSAGES: locale, LANG: "en_US.UTF-8" } });

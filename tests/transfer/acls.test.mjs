@@ -67,7 +67,7 @@ test("access control lists arrive with --acls, and are counted at both ends with
   }
 });
 
-test("a service with --acls keeps access control lists, whoever accepts: a person, a rule or a drop box", async (t) => {
+test("a service with --acls keeps access control lists, accepted by a person, a rule or a drop box", async (t) => {
   const { base, source, near, far, inboxThere, serving } = await sharing(t, { args: ["--acls"], share: false });
   const tree = listedTree(source);
   if (!tree) return t.skip("the filesystem has no access control lists");

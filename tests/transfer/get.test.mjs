@@ -490,7 +490,7 @@ test("an option in the place of a pattern is refused, unless it is written as on
   assert.deepEqual(readdirSync(inbox), ["file"]);
 });
 
-test("output that is not printed whole is told by the exit status", async (t) => {
+test("output that is not printed whole is reported by the exit status", async (t) => {
   const { near, inbox, shared, serving } = await sharing(t);
   for (let file = 0; file < 20_000; file += 1) writeFileSync(join(shared, `${file}`), "");
   const by = (output) => ({ wrap: ["bash", "-c", `set -o pipefail; "$@" ${output}`, "bash"] });

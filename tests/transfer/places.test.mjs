@@ -161,7 +161,7 @@ test("no core dump is written of a process that holds a key, and no other proces
   const receiving = await receiver(t, far, inbox);
   const limits = readFileSync(`/proc/${receiving.pid}/limits`, "utf8");
   assert.match(limits, /^Max core file size +0 +0 +bytes/m);
-  // A process that cannot be dumped belongs to root in /proc, whoever runs it (PR_SET_DUMPABLE,
+  // A process that cannot be dumped belongs to root in /proc, whatever its user (PR_SET_DUMPABLE,
   // proc(5)). This is visible if another user runs it.
   if (!isRoot) return assert.equal(statSync(`/proc/${receiving.pid}/mem`).uid, 0);
   chownSync(far.folder, 12345, 12345);

@@ -508,7 +508,7 @@ test("a send that waits for the end of a pause there ends with the transfer that
   assert.ok(!existsSync(join(inboxThere, "file")));
 });
 
-test("a transfer that was cancelled where it is paused is told as one that was cancelled while it ran", async (t) => {
+test("a transfer that was cancelled where it is paused is reported as one that was cancelled while it ran", async (t) => {
   for (const pauses of [false, true]) {
     const { far, sending } = await slowly(t, ["file"]);
     await moves(sending[0]);

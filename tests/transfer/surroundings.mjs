@@ -16,7 +16,7 @@ const USERS = {
 /** How often each is drawn, of the sum. */
 const WEIGHTS = {
   copy: { plain: 4, nobody: 3, "root bound by modes": 1, "small tmpfs": 2, "full ext4": 1, "file size": 1 },
-  // rsync treats a user with the number 0 as one to whom modes do not apply.
+  // rsync treats a user with the number 0 as one that modes do not apply to.
   send: { plain: 3, nobody: 2, "small tmpfs": 1, "full ext4": 1 },
 };
 

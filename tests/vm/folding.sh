@@ -102,7 +102,8 @@ echo file > one/file
 ringway copy one before/inbox/ > before/copy.out 2>&1 && [ "$(cat before/inbox/one/FILE)" = file ] && [ "$(ls before/inbox/one | wc -l)" -eq 1 ]
 verdict "before: a file that was there under another spelling is written over" $?
 
-# Names that end in a dot, which vfat and exfat drop, and names that they refuse. Each file holds its own name.
+# Names that end in a dot, which vfat and exfat drop, and names that they refuse. Each file holds
+# its own name.
 mkdir -p loose/dotted. loose/dotted loose/fine
 for name in x x. x... y. 'end ' 'a:b' other; do printf %s "$name" > "loose/$name"; done
 echo below > loose/dotted./below

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
-# The guest's first process: mounts, modules, loopback, then the payload; its exit status leaves through the last line.
+# The guest's first process: mounts, modules, loopback, then the payload; its exit status leaves
+# through the last line.
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/tmp LANG=C
 mount -t proc proc /proc

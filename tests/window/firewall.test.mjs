@@ -16,7 +16,7 @@ const inside = await onPrivateDisplay(import.meta.url);
 const skip = (!isRoot && "namespaces take root") || (!which("nft") && "nft is not installed");
 
 if (inside) {
-  test("a firewall in the way is told with its command, which a press copies", { skip }, async (t) => {
+  test("a firewall in the way is reported with its command, which a press copies", { skip }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const [here, there] = machines;

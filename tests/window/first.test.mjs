@@ -101,7 +101,7 @@ driven("what a file manager hands over is there after it, and who closes the win
   await second.wait(showing("holiday"));
 });
 
-driven("whoever has stored settings with the command is not asked, also while it asks", async (t) => {
+driven("settings that were stored with the command end the first-run questions, also while they are shown", async (t) => {
   const base = folder();
   const [known, near] = [await newDevice(base, "known"), await newDevice(base, "near")];
   for (const args of [["--name", "lab"], ["--receiving", "off"]]) {
@@ -116,7 +116,7 @@ driven("whoever has stored settings with the command is not asked, also while it
   assert.equal((await status(near)).port, near.port);
 });
 
-driven("a start at login that cannot be had is told, and the rest is not stored until that is answered", async (t) => {
+driven("a start at login that cannot be had is reported, and the rest is not stored until that is answered", async (t) => {
   const base = folder();
   const near = await newDevice(base, "near");
   // A folder at the path of the new entry.

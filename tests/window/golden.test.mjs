@@ -68,7 +68,7 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   const inInbox = async (page, what) => what === "inbox-notes" && kept(false)(page, what);
   test(`notes in ${theme} look as they are kept`, (t) => notes(t, { env }, inInbox));
 
-  // How much had arrived is told in the question, in words of another length each time.
+  // How much had arrived is reported in the question, in words of another length each time.
   const running = async (page, what, around) => what !== "activity-cancel" && kept(false)(page, what, around);
   test(`a transfer under way in ${theme} looks as it is kept`, (t) => underway(t, { env }, running));
 

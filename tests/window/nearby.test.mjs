@@ -17,7 +17,7 @@ const ATTIC = `//main//button[@data-card and contains(., "attic")]`;
 const skip = noManager() || (!isRoot && "namespaces take root");
 
 if (inside) {
-  test("a folder dragged out of a file manager goes to a machine nearby by its code, and the next one to its card as a paired one, whoever appears meanwhile", { skip }, async (t) => {
+  test("a folder dragged out of a file manager goes to a machine nearby by its code, and the next one to its card as a paired one, although other devices appear meanwhile", { skip }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const [here, there] = machines;

@@ -118,7 +118,7 @@ driven("a declined offer leaves nothing behind, and the sender is told", async (
   await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
 });
 
-driven("an offer that its sender withdraws goes away by itself, and is among what came as one that nobody answered", async (t) => {
+driven("an offer that its sender withdraws goes away by itself, and is listed under Received as unanswered", async (t) => {
   const { near, far, tree } = await meet();
   const page = await openWindow(t, near);
   await show(page, "Inbox");

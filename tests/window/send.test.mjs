@@ -159,7 +159,7 @@ driven("what is dropped, dropped again and pasted is one list; a click picks a c
   await page.wait(showing("Drop folders or files to send to far"));
 });
 
-driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
+driven("a wrong code is reported at once, keeps what was chosen, and the right one goes through", async (t) => {
   const { near, far, inbox, tree } = await meet();
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
@@ -299,7 +299,7 @@ driven("what cannot be sent is named, and all the rest arrives", async (t) => {
   assert.deepEqual(differences(tree, join(inbox, basename(tree))).filter((line) => !line.includes("a pipe")), []);
 });
 
-driven("an address where nothing listens is told, with what to do", async (t) => {
+driven("an address where nothing listens is reported, with what to do", async (t) => {
   const { near, tree } = await meet();
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);

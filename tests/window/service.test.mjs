@@ -80,7 +80,7 @@ driven("what the first window is opened with is chosen", async (t) => {
   await page.wait(showing("holiday"));
 });
 
-driven("a service that is killed is told, started again by a press, and found again when it comes back by itself", async (t) => {
+driven("a service that is killed is reported, started again by a press, and found again when it comes back by itself", async (t) => {
   const base = folder();
   const near = await windowDevice(base, "near");
   const page = await openWindow(t, near);
@@ -121,7 +121,7 @@ driven("with receiving in the background off, the service that the window starte
   await eventually("the service to end", () => !serviceProcess(near.env));
 });
 
-driven("a service that cannot be started is told with its reason", async (t) => {
+driven("a service that cannot be started is reported with its reason", async (t) => {
   const base = folder();
   const near = await windowDevice(base, "near");
   writeFileSync(join(near.env.XDG_CONFIG_HOME, "ringway/config.toml"), "port = 0\n");

@@ -87,7 +87,7 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   await again.wait(`//*[@data-folder][contains(., "elsewhere")]`);
 });
 
-driven("a taken port is told, and a free one is a click away", async (t) => {
+driven("a taken port is reported, and a free one is a click away", async (t) => {
   const device = await windowDevice(folder(), "near");
   const taken = createServer();
   await new Promise((resolve) => taken.listen(device.port, "::", resolve));

@@ -9,7 +9,7 @@ use tauri::{State, WebviewWindow};
 use super::{Answer, allow_home, pick_folder};
 use crate::link::Link;
 
-/// Asks for another receive folder and stores it; none where none was chosen.
+/// Asks for another receive folder and stores it; `None` if none was chosen.
 #[tauri::command]
 #[specta::specta]
 pub(super) async fn choose_receive_folder(
@@ -36,7 +36,7 @@ pub(super) async fn choose_receive_folder(
 #[derive(Default)]
 pub(crate) struct FirstFolder(Mutex<Option<PathBuf>>);
 
-/// Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was
+/// Asks for the folder to receive into, for [`set_up`]; what to show of it, `None` if none was
 /// chosen.
 #[tauri::command]
 #[specta::specta]

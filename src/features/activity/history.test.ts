@@ -78,7 +78,7 @@ test("the keyboard shortcuts are found in the settings and beside this device's 
   expect(await screen.findByRole("dialog", { name: t("keys.title") })).toBeVisible();
 });
 
-test("whoever scrolls on asks for the next page once, and again where that failed", async () => {
+test("scrolling on asks for the next page once, and again if that failed", async () => {
   const asked: ((answer: unknown) => void)[] = [];
   const page = (from: number) => Array.from({ length: 30 }, (_, at) => earlier({ number: from - at, id: `p${from - at}` }));
   const { app, called } = await startWindow({}, { past: ({ query }) => ((query as { before: number | null }).before === null ? page(100) : new Promise((resolve) => asked.push(resolve))) });

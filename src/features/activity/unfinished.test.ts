@@ -26,7 +26,7 @@ async function showActivity(answers: Parameters<typeof startWindow>[1]) {
   return { shell, user };
 }
 
-test("what an unfinished transfer keeps is told, and goes only after a question", async () => {
+test("what an unfinished transfer keeps is reported, and goes only after a question", async () => {
   let list = [kept];
   const { shell, user } = await showActivity({ unfinished: () => ({ left: list, unanswered: [] }), discardUnfinished: () => void (list = []) });
   expect(await screen.findByText("photos and 1 more item")).toBeVisible();

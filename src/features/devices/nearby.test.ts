@@ -23,7 +23,7 @@ describe("machines nearby", () => {
     expect(await screen.findByText(t("stage.connecting", { peer: "desk" }))).toBeVisible();
   });
 
-  test("one that does not answer is told, and what was chosen is kept", async () => {
+  test("one that does not answer is reported, and what was chosen is kept", async () => {
     const fault: Fault = { code: "unreachable", target: "10.0.0.7:17464", source: { errno: 110, detail: "timed out" }, remedies: [{ aim: "ufw", command: "sudo ufw allow 17464/tcp" }] };
     const shell = await startWindow({ nearby: [stranger] }, {
       choose_sources: () => chosen,

@@ -34,7 +34,7 @@ async function violations(): Promise<[string, string[]][]> {
 beforeEach(() => localStorage.clear());
 
 describe("how an offer compares with what is there", () => {
-  test("is told above what is done with existing files, and not before it is known", async () => {
+  test("is reported above what is done with existing files, and not before it is known", async () => {
     const shell = await startWindow({ devices: [labWs], offers: [offer()] });
     await inbox();
     expect(screen.getByRole("group", { name: t("inbox.compared") }), "nothing moves when it is").toHaveTextContent(t("inbox.comparing"));
@@ -52,7 +52,7 @@ describe("how an offer compares with what is there", () => {
     expect(screen.getByText(t("inbox.existing.renameTop.hint"))).toBeVisible();
   });
 
-  test("is told for what is chosen: other names, and what of the owner's is overwritten", async () => {
+  test("is reported for what is chosen: other names, and what of the owner's is overwritten", async () => {
     const inPlace = { ...album, new: 2, unchanged: 300, differing: 20, edited: 3 };
     const names = { comparison: { ...album, edited: 1 }, in_place: inPlace, updates: [{ path: "holiday (1)" }], renamed: [{ path: "notes (2).txt" }] };
     const shell = await startWindow({ devices: [labWs], offers: [offer(names)] }, { offerDifferences: () => [edited] });
@@ -78,7 +78,7 @@ describe("how an offer compares with what is there", () => {
     expect(screen.queryByText(/overwrites/)).toBeNull();
   });
 
-  test("says what the choice does to what differs, and offers none where all is new", async () => {
+  test("says what the choice does to what differs, and offers no choice if all is new", async () => {
     const both = { comparison: { ...album, differing: 3, edited: 1 }, in_place: { ...album, differing: 4, edited: 2 } };
     const shell = await startWindow({ devices: [labWs], offers: [offer(both)] });
     await inbox();

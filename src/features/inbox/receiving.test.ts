@@ -125,7 +125,7 @@ describe("receiving", () => {
     expect(await screen.findAllByText(t("inbox.resumes", { size: bytes(2_000_000) }).replaceAll("\u00a0", " "))).toHaveLength(1);
   });
 
-  test("questions stand first, then what arrives, then what came; the code for new devices last, and first while nothing is paired", async () => {
+  test("questions stand first, then what arrives, then what was received; the code for new devices last, and first while nothing is paired", async () => {
     const arriving = moving({ id: "a1", direction: "receiving", title: "arriving" });
     const shell = await startWindow({ devices: [labWs], offers: [offer(), offer({ id: "o2", from: "nas" })], transfers: [arriving] }, { past: () => [earlier()] });
     await show("inbox");
@@ -158,7 +158,7 @@ describe("receiving", () => {
     await waitFor(() => expect(screen.getByRole("button", { name: t("inbox.accept") })).toHaveFocus());
   });
 
-  test("what came is removed once, from the history as well", async () => {
+  test("a received entry is removed once, from the history as well", async () => {
     const { report } = failed({ code: "cancelled", by: "there" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const came = moving({ id: "r1", title: "album", direction: "receiving", report: { ...report, ended_at: 2 }, progress: progress({ stage: "ended" }) });
     const shell = await startWindow({ transfers: [came] }, { past: () => [earlier({ number: 30, id: "r1", title: "album", report }), earlier()] });
@@ -202,7 +202,7 @@ describe("receiving", () => {
     expect(screen.getByText("survey")).toBeVisible();
   });
 
-  test("a destination that cannot be used is told, with the path", async () => {
+  test("a destination that cannot be used is reported, with the path", async () => {
     const shell = await startWindow({ offers: [offer()] }, {
       accept: () => {
         throw { code: "path", path: { path: "/mnt/gone" }, operation: "open", source: { errno: 30, detail: "" } };
@@ -271,7 +271,7 @@ describe("receiving", () => {
     expect(card("narrow")).toHaveTextContent("9.0 MB free. One name is too long: the disk allows 143 bytes.");
   });
 
-  test("what was refused for want of room is told with figures, as something to be done here", async () => {
+  test("what was refused for want of room is reported with figures, as something to be done here", async () => {
     await startWindow({ offers: [offer()] }, {
       accept: () => {
         throw { code: "declined", reason: "no_room", needed: 5e9, free: 1e9, entries: 0 };
@@ -282,7 +282,7 @@ describe("receiving", () => {
     expect(await screen.findByText("The folder here has too little free space: at least 5.0 GB needed, 1.0 GB free.")).toBeVisible();
   });
 
-  test("a taken port is told, with a way out", async () => {
+  test("a taken port is reported, with a way out", async () => {
     const fault = { code: "listen", address: "[::]:17464", source: { errno: 98, detail: "" }, remedies: [] } satisfies Fault;
     const shell = await startWindow({ listening: { is: "failed", fault, port: 17464 } });
     await show("inbox");

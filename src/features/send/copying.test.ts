@@ -190,7 +190,7 @@ describe("copying on this computer", () => {
     expect(screen.getByText(/is incomplete: copy it again/)).toBeVisible();
   });
 
-  test("what is there already is told before anything is replaced", async () => {
+  test("what is there already is reported before anything is replaced", async () => {
     const shell = await startWindow({}, { copyFolder: () => ({ ...sets, there_already: 1 }) });
     const form = await dropHere(shell);
     expect(within(form).getByLabelText(t("copy.existing"))).toHaveAccessibleDescription(t("copy.folderExists", { name: "dataset-v3" }));
@@ -205,7 +205,7 @@ describe("copying on this computer", () => {
     expect(screen.queryByRole("form", { name: t("copy.form") })).toBeNull();
   });
 
-  test("a copy into itself is told where it can be mended, and the choice is kept", async () => {
+  test("a copy into itself is reported where it can be mended, and the choice is kept", async () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
@@ -219,7 +219,7 @@ describe("copying on this computer", () => {
     expect(screen.getByRole("button", { name: t("copy.button") })).toBeEnabled();
   });
 
-  test("a folder that has gone meanwhile is told, and another one helps", async () => {
+  test("a folder that has gone meanwhile is reported, and another one helps", async () => {
     const other = { ...sets, path: { path: "/data/other" }, lands: { path: "/data/other/dataset-v3" } };
     const shell = await startWindow({}, {
       copyFolder: () => sets,
@@ -237,7 +237,7 @@ describe("copying on this computer", () => {
     expect(shell.called("copy")).toHaveLength(1);
   });
 
-  test("a full disk in the middle is told in the list, and what did not get there by name", async () => {
+  test("a full disk in the middle is reported in the list, and what did not get there by name", async () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));

@@ -327,7 +327,7 @@ describe("sending", () => {
     await drop(second, "nas");
     await waitFor(() => expect(sent()).toEqual([[7, labWs.id], [8, nas.id]]));
     expect(await screen.findByText(t("stage.connecting", { peer: "nas" }))).toBeVisible();
-    // The first one's end is told where transfers are, and what is chosen stays.
+    // The first one's end is reported where transfers are, and what is chosen stays.
     shell.update("t1", failed({ code: "connection_lost", errno: 104, detail: "" }));
     expect(shell.app.outbox.chosen?.id).toBe(8);
     shell.update("t2", failed({ code: "pairing_needed", peer_name: "nas" }));

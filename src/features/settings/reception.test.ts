@@ -24,7 +24,7 @@ describe("where and when this machine receives", () => {
     expect(box).not.toBeChecked();
   });
 
-  test("a switch that was pressed in vain goes back, and the reason is told beside it", async () => {
+  test("a switch that was pressed in vain goes back, and the reason is reported beside it", async () => {
     const fault: Fault = { code: "listen", address: "[::]:17464", source: { errno: 98, detail: "" }, remedies: [] };
     await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { setReceiving: () => Promise.reject(fault) });
     await show("settings");

@@ -160,7 +160,7 @@ describe("settings and devices", () => {
     expect(screen.getByText(t("devices.emptyNext"))).toBeVisible();
   });
 
-  test("a name that cannot be is told while it is typed", async () => {
+  test("a name that cannot be is reported while it is typed", async () => {
     const shell = await startWindow({ devices: [labWs, { ...labWs, id: "cd".repeat(32), name: "nas" }] });
     await show("devices");
     await openRow("lab-ws");

@@ -316,7 +316,7 @@ export default [
     },
   },
   {
-    title: "a port that is free is listened on, and one that another program has is told with that program",
+    title: "a port that is free is listened on, and one that another program has is reported with that program",
     skip: (!which("ss") && "iproute2 is not installed") || (!maySudo && "ss takes root"),
     keys: [
       "is free for `ringway recv`.",

@@ -12,7 +12,7 @@ const OWNER_BITS: u32 = 0o7000;
 
 /// Set-user-ID and set-group-ID, which mean something else with another owner. Like cp, the copy
 /// leaves them out if it could not set the owner. Sticky keeps others from removing entries of a
-/// folder, whoever owns it.
+/// folder, whatever its owner.
 const SET_ID_BITS: u32 = 0o6000;
 
 /// What the owning group may do.

@@ -88,7 +88,7 @@ pub struct App {
     pub receiving: Arc<Receiving>,
     /// The settings in force.
     pub(crate) settings: SettingsKept,
-    /// Sending, and to whom.
+    /// Sending, and its targets.
     pub(crate) sending: Sending,
     /// What other devices share, listed.
     pub(crate) browsing: Arc<Browsing>,

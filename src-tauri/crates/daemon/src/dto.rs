@@ -84,7 +84,7 @@ pub enum Listening {
     Failed { fault: Fault, port: u16 },
 }
 
-/// To whom something is to be sent.
+/// The target of a send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "to", rename_all = "camelCase", deny_unknown_fields)]
@@ -98,8 +98,8 @@ pub enum Recipient {
     /// The paired device that answered at an address that was typed, which a person has said yes
     /// to.
     Confirmed { id: String, text: String },
-    /// A receiver that had announced itself at an address, by the beginning of its id: whoever else
-    /// is there now is not meant.
+    /// A receiver that had announced itself at an address, by the beginning of its id: whatever
+    /// else is there now is not meant.
     Announced { id: String, at: String },
 }
 
@@ -294,7 +294,7 @@ pub enum AppEvent {
     NoteReceived {
         note: Box<Note>,
     },
-    /// A device has sent a note that could not be kept: why, or none where too many are unread.
+    /// A device has sent a note that could not be kept: why, or none if too many are unread.
     NoteLost {
         from: Text,
         from_id: DeviceId,

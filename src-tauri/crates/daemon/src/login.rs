@@ -286,7 +286,7 @@ mod tests {
         let (old, program) = login(base.path(), "old");
         let (new, _) = login(base.path(), "new");
         old.set(true).unwrap();
-        assert_eq!(new.repair().unwrap(), None, "another one that is there is left alone");
+        assert_eq!(new.repair().unwrap(), None, "an existing one stays as it is");
         fs::remove_file(&program).unwrap();
         assert_eq!(new.state().unwrap(), StartsBy::Vanished { program: program.clone().into() });
         assert_eq!(new.repair().unwrap(), Some(program));

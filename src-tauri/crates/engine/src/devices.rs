@@ -1,4 +1,4 @@
-//! Devices, their rules, to whom something is sent, and what is meant in another device's shares.
+//! Devices, their rules, targets, and references to other devices' shares.
 pub mod device;
 pub mod reference;
 pub mod rules;

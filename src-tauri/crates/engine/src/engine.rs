@@ -54,7 +54,7 @@ pub struct Engine {
     listeners: Arc<Listeners>,
 }
 
-/// What is remembered of a get, to get it again; none where it has a selection that is not.
+/// What is remembered of a get, to get it again; `None` if it has a selection that is not.
 fn remembered(shared: &Shared, request: &GetRequest) -> Option<Reget> {
     let (selection, by_list) = of_selection(&request.options.selection)?;
     Some(Reget {
@@ -527,7 +527,7 @@ impl Engine {
         target.label(&self.shared.store)
     }
 
-    /// To whom a past transfer went or was to go, for sending it again. A device is found by its
+    /// The target of a past transfer, for sending it again. A device is found by its
     /// key, whatever it is called now.
     ///
     /// # Errors

@@ -18,9 +18,9 @@ pub struct Allowance {
 /// phone's keys after a 1.
 pub const DEFAULT_PORT: u16 = 17464;
 
-/// Wrong codes that a receiver is told, over all codes that it draws by itself, until a person has
-/// to ask for the next one: seven codes' worth, where people who mistype need one or two. A guesser
-/// has 21 chances in 2^22, one in 200,000, however long it goes on.
+/// Wrong codes that are reported to a receiver, over all codes that it draws by itself, until a
+/// person has to ask for the next one: seven codes' worth, where people who mistype need one or
+/// two. A guesser has 21 chances in 2^22, one in 200,000, however long it goes on.
 pub const WRONG_ATTEMPTS_OF_ALL_CODES_MAX: u32 = 21;
 
 /// How often a person is told that an address tried to pair while no code was open: a line in the

@@ -335,7 +335,7 @@ impl Job<'_> {
         timeout(TAKEN_BACK_TIME_MAX, answer).await.unwrap_or(Err(Fault::lost(std::io::ErrorKind::TimedOut)))
     }
 
-    /// Asks for the receipt of what an earlier session has handed over whole; none where there is
+    /// Asks for the receipt of what an earlier session has handed over whole; `None` if there is
     /// none, so that it is to be offered again.
     async fn earlier_receipt(&self, session: &mut Session) -> Result<Option<Arrived>, Fault> {
         let Some(handed) = self.handed else { return Ok(None) };

@@ -113,7 +113,7 @@ impl Store {
         Ok(Self { path, opened, unnoted: Mutex::default(), ends_waiting: Arc::new(Semaphore::new(ENDS_WAITING_MAX)) })
     }
 
-    /// A place for a transfer whose end is to be written down later; none where too many wait.
+    /// A place for a transfer whose end is to be written down later; `None` if too many wait.
     pub(crate) fn waits_to_be_kept(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.ends_waiting).try_acquire_owned().ok()
     }

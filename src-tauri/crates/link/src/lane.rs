@@ -66,7 +66,7 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The error for a record that does not decrypt, whether the kernel or this process found it.
-const ALTERED: &str = "what came is not what was sent: a record was altered on the way";
+const ALTERED: &str = "the received record is not the one that was sent: it was altered on the way";
 
 /// One end of a lane.
 pub enum Lane {

@@ -114,7 +114,7 @@ pub struct NearbyDevice {
     pub id_begins: String,
     /// What it looks like.
     pub kind: DeviceKind,
-    /// The number that its code begins with. None where no code is open.
+    /// The number that its code begins with. None if no code is open.
     pub code_number: Option<u16>,
     /// The version of the protocol that it speaks.
     pub version: u16,

@@ -46,14 +46,14 @@ pub struct Offer {
     pub in_share: Option<PathText>,
     /// Whether that is a home folder, which a person has allowed.
     pub is_home: bool,
-    /// What there is room for. None where the filesystem could not be asked.
+    /// What there is room for. None if the filesystem could not be asked.
     pub free_space: Option<FreeSpace>,
     /// Why a person is asked although the device's rule accepts.
     pub asked_because: Option<AskedBecause>,
     /// How it compares with what `update` would merge it into. None until its sender lists it.
     pub comparison: Option<Comparison>,
     /// How it compares with what has its own names there, which `replace`, `keep` and `rename` go
-    /// by. None where that is the same.
+    /// by. None if that is the same.
     pub in_place: Option<Comparison>,
     /// The first folders and files there that the same device brought under another name, because
     /// its own was taken, and that `update` would go on with.
@@ -91,9 +91,9 @@ impl Offer {
 pub struct FreeSpace {
     /// Bytes that may still be written.
     pub free_bytes: u64,
-    /// Files and folders that may still be made. None where there is no such limit.
+    /// Files and folders that may still be made. None if there is no such limit.
     pub free_entries: Option<u64>,
-    /// Bytes that a name may have there. None where that is not known.
+    /// Bytes that a name may have there. None if that is not known.
     pub name_max: Option<u64>,
     /// Whether this user may make something there.
     pub writable: bool,

@@ -90,14 +90,14 @@ pub struct UnderWay {
     pub id: String,
     /// Which way it goes, seen from here.
     pub direction: Direction,
-    /// What was given as the target; the folder of a copy. None where the other device started it.
+    /// What was given as the target; the folder of a copy. None if the other device started it.
     pub target: Option<Text>,
     /// The first top-level name.
     pub title: PathText,
     /// How many more top-level names there are.
     pub more_names: u64,
     /// A share and the path in that, as `SHARE/PATH`: the drop box of the receiver that it is sent
-    /// into, or the first entry that is got. None where it is sent into no drop box.
+    /// into, or the first entry that is got. None if it is sent into no drop box.
     pub in_share: Option<PathText>,
     /// When it was started here, in seconds since 1970.
     #[serde(with = "crate::time::moment")]

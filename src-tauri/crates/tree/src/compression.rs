@@ -63,7 +63,7 @@ impl Packed {
 
 /// What packs the bodies of a lane's frames while that pays.
 pub struct Packing {
-    /// None where nothing is to be packed.
+    /// `None` if nothing is to be packed.
     compressor: Option<Compressor<'static>>,
     packed: Vec<u8>,
     judge: Judge,
@@ -234,8 +234,8 @@ pub struct Unpacking {
 }
 
 impl Unpacking {
-    /// Unpacks the first `len` bytes of what came into the whole of `body`, which holds no more
-    /// than [`LANE_BODY_MAX`].
+    /// Unpacks the first `len` bytes of the received bytes into the whole of `body`, which holds no
+    /// more than [`LANE_BODY_MAX`].
     ///
     /// # Errors
     /// It is not Zstandard, or has another length.

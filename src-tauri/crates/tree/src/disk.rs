@@ -30,7 +30,7 @@ const READERS_MAX: usize = 8;
 /// Work that is done beside the receiver's.
 pub type Work = Box<dyn FnOnce() + Send>;
 
-/// A disk. Each method does by itself what the kernel does; whoever stands in between overrides it.
+/// A disk. Each method does by itself what the kernel does; a wrapper overrides it.
 pub trait Disk: Send + Sync {
     /// mkdirat(2).
     ///
@@ -157,7 +157,7 @@ pub trait Disk: Send + Sync {
         file_io::write_all_at(file, offset, bytes)
     }
 
-    /// Copies between two files inside the kernel; none where it cannot.
+    /// Copies between two files inside the kernel; `None` if it cannot.
     fn copy_range(
         &self,
         (from, from_offset): (BorrowedFd<'_>, u64),
@@ -233,7 +233,7 @@ pub trait Disk: Send + Sync {
         }
     }
 
-    /// Has something done on a thread of its own; false where there is none.
+    /// Has something done on a thread of its own; false if it has none.
     fn beside(&self, work: Work) -> bool {
         std::thread::Builder::new().name("ringway-sync".into()).spawn(work).is_ok()
     }

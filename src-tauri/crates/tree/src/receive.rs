@@ -249,7 +249,7 @@ impl Incoming {
     }
 
     /// The second from which on files are listed with digests, what is here of them being in doubt;
-    /// none where nothing is.
+    /// `None` if nothing is.
     pub fn doubts(&self) -> Option<i64> {
         self.staging.kept.doubts().filter(|_| self.lists())
     }
@@ -320,9 +320,9 @@ impl Incoming {
         self.quota.exceeded_by(found)
     }
 
-    /// Finishes the transfer after every lane's end: what came must be what was `declared`. Returns
-    /// the receipt and the first top-level paths under their final names. After an error there is
-    /// no receipt and [`abandon`](Self::abandon) is to be called.
+    /// Finishes the transfer after every lane's end: what arrived must be what was `declared`.
+    /// Returns the receipt and the first top-level paths under their final names. After an error
+    /// there is no receipt and [`abandon`](Self::abandon) is to be called.
     ///
     /// # Errors
     /// [`FinishError`]; entries that fail are in [`take_failures`](Results::take_failures) and the

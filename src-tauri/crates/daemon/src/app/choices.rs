@@ -2,7 +2,7 @@
 //! names and a number.
 //!
 //! A choice never changes. What is added or removed makes another one, so that what a number stands
-//! for cannot change behind whoever sends it, and undoing is going back to an earlier number.
+//! for cannot change behind the sender's back, and undoing is going back to an earlier number.
 mod counting;
 mod item;
 pub(crate) mod left_out;
@@ -80,7 +80,7 @@ impl Choices {
         Self { latest: Mutex::default(), left_out: LeftOut::open(state) }
     }
 
-    /// Remembers `paths`, of folders with all that is in them; none where nothing was chosen.
+    /// Remembers `paths`, of folders with all that is in them; `None` if nothing was chosen.
     ///
     /// # Errors
     /// There are too many.
@@ -92,7 +92,7 @@ impl Choices {
     }
 
     /// Remembers sources from the history, which went to `target` before, and what failed then;
-    /// none where there are none.
+    /// `None` if there are none.
     ///
     /// # Errors
     /// There are too many.
@@ -123,7 +123,7 @@ impl Choices {
         Ok(self.shown(&joined, &merged))
     }
 
-    /// A choice without one of its items; none where it was the only one.
+    /// A choice without one of its items; `None` if it was the only one.
     ///
     /// # Errors
     /// The choice is too long ago.
@@ -131,7 +131,7 @@ impl Choices {
         self.only(id, |one| one.number != item)
     }
 
-    /// A choice without the items of another one; none where nothing is left.
+    /// A choice without the items of another one; `None` if nothing is left.
     ///
     /// # Errors
     /// One of them is too long ago.
@@ -205,7 +205,7 @@ impl Choices {
     }
 
     /// What choice `id` stands for, to be sent to `target`, and where it went before if that was
-    /// elsewhere; none where it is too long ago.
+    /// elsewhere; `None` if it is too long ago.
     pub(super) fn to_send(&self, id: u32, target: &Target) -> Option<(ToSend, Option<Elsewhere>)> {
         let kept = self.find(id).ok()?;
         let elsewhere = kept.bound.iter().find(|bound| !is_same(bound, target)).map(|was| Elsewhere {
@@ -229,7 +229,7 @@ impl Choices {
         }
     }
 
-    /// The paths of choice `id`; none where it is too long ago.
+    /// The paths of choice `id`; `None` if it is too long ago.
     pub(super) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
         let kept = self.find(id).ok()?;
         Some(kept.items.iter().map(|item| item.source.path.clone()).collect())

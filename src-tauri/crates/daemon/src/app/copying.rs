@@ -25,7 +25,7 @@ impl Copying {
         Self { engine, choices, transfers, destination: PickedFolder::open(state, picked_folder::OF_COPIES) }
     }
 
-    /// The folder that a copy of choice `chosen` would go into; none where a person has to pick one
+    /// The folder that a copy of choice `chosen` would go into; `None` if a person has to pick one
     /// first.
     pub(crate) fn folder(&self, chosen: u32) -> Option<CopyFolder> {
         let folder = self.destination.offered()?;

@@ -1,4 +1,4 @@
-//! Everybody who is told events: clients of the control socket, the desktop, the log.
+//! The listeners for events: clients of the control socket, the desktop, the log.
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -8,7 +8,7 @@ use crate::dto::AppEvent;
 /// Where events go: a client's connection, or a test's channel. It must not wait.
 pub type Sink = Box<dyn Fn(AppEvent) + Send + Sync>;
 
-/// Everybody who is told events.
+/// The listeners for events.
 #[derive(Default)]
 pub(crate) struct Listeners {
     sinks: Mutex<Sinks>,
@@ -21,7 +21,7 @@ struct Sinks {
     last: u64,
 }
 
-/// As long as this lives, its sink is told events.
+/// As long as this lives, its sink gets events.
 pub struct Listener {
     listeners: Weak<Listeners>,
     number: u64,

@@ -1,4 +1,4 @@
-//! Sending what was chosen, to whom a person means; pairing without sending; and sending again what
+//! Sending what was chosen to the chosen target; pairing without sending; and sending again what
 //! the history has.
 mod queue;
 
@@ -168,7 +168,7 @@ impl Sending {
         Ok(paired.map(|device| shown_text(&device.name)))
     }
 
-    /// Chooses once more what a transfer of that id sent, and says to whom it went. [`Self::send`]
+    /// Chooses once more what a transfer of that id sent, and returns its target. [`Self::send`]
     /// takes that choice to nobody else without a confirmation.
     ///
     /// # Errors

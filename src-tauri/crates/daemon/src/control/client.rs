@@ -1,4 +1,4 @@
-//! A client of the service: finds its socket, makes calls, and hands on what it is told unasked.
+//! A client of the service: finds its socket, makes calls, and hands on events.
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -114,7 +114,7 @@ impl Client {
         &self.inner.hello
     }
 
-    /// Remembers what was chosen or dropped; none where that is nothing.
+    /// Remembers what was chosen or dropped; `None` if that is nothing.
     ///
     /// # Errors
     /// [`Fault::ServiceGone`], or too many paths.

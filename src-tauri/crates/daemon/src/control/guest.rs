@@ -34,7 +34,7 @@ const GATHERED_BYTES_MAX: usize = 64 << 20;
 /// Time for the last line to a client that is let go.
 const LAST_LINE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Serves a client until it goes, says nonsense, or does not read what it is told.
+/// Serves a client until it goes, says nonsense, or does not read its events.
 pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64) {
     let (reading, writing) = stream.into_split();
     let (lines, waiting) = mpsc::unbounded_channel();
@@ -121,7 +121,7 @@ impl Guest {
         let sink = move |event| {
             outbox.say(&Told::Event(event));
         };
-        // The old one goes first: nothing is told twice.
+        // The old one goes first: no event is sent twice.
         self.listener = None;
         let (everything, listener) = self.shared.app.start(Box::new(sink))?;
         self.listener = Some(listener);

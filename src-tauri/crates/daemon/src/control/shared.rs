@@ -45,7 +45,7 @@ impl Shared {
         is_it
     }
 
-    /// Has the window come to the front; false where there is none.
+    /// Has the window come to the front; false without a window.
     pub(super) fn raise(&self, paths: Vec<GivenPath>, view: Option<View>, token: Option<String>) -> bool {
         let window = self.window.lock();
         window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view, token })).is_some()

@@ -216,7 +216,7 @@ async fn more_paths_than_a_line_holds_are_one_choice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sizes_of_a_choice_are_told_to_whoever_asked_and_to_nobody_else() {
+async fn sizes_of_a_choice_are_told_only_to_the_client_that_asked() {
     let service = Service::start("sizes");
     let ((asking, mut told), (other, mut told_other)) = (service.client().await, service.client().await);
     other.start().await.unwrap();

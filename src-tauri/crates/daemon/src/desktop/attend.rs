@@ -59,7 +59,7 @@ pub async fn attend(app: App, log: Log) {
                 Happened::Event(event) => tell(&desktop, event),
                 Happened::Stands(news) => news.into_iter().for_each(|news| desktop.tell(news)),
             },
-            // None where neither tray nor notifications could begin.
+            // `None` if neither tray nor notifications could begin.
             Some(asked) = asked.recv() => match asked {
                 Asked::Quit => return,
                 asked => act(&app, &desktop, asked, &log).await,

@@ -100,7 +100,7 @@ struct Open {
     id: u32,
     /// Which server numbered it.
     server: OwnedUniqueName,
-    /// What it asks; none where it only opens the window.
+    /// What it asks; `None` if it only opens the window.
     question: Option<Question>,
     /// What that shows then.
     view: Option<View>,

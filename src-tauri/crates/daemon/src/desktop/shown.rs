@@ -96,7 +96,7 @@ pub enum Asked {
     FreshCode,
     /// Another code, and the window that shows it; `token` as in `Open`.
     ShowCode {
-        /// None where the desktop gave none.
+        /// `None` if the desktop gave none.
         token: Option<String>,
     },
     /// The window. `token` is the desktop's leave to come to the front (xdg-activation-v1).
@@ -105,7 +105,7 @@ pub enum Asked {
         view: Option<View>,
         /// The id of the offer that a person looks at.
         offer: Option<String>,
-        /// None where the desktop gave none.
+        /// `None` if the desktop gave none.
         token: Option<String>,
     },
     /// To take an offer.
@@ -122,7 +122,7 @@ pub enum Asked {
     AllowPairing {
         /// The device's id.
         id: String,
-        /// None where the desktop gave none.
+        /// `None` if the desktop gave none.
         token: Option<String>,
     },
     /// To hear no more of the device with this id.

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_proves_the_code_is_blocked_no_more_and_does_not_count() {
+    fn proving_the_code_unblocks_a_device_and_frees_its_place() {
         let requests = Requests::default();
         for round in 0..3 * REQUESTS_OF_ALL_MAX as u64 {
             assert!(requests.take(request(1, 1), round), "round {round}");

@@ -6,7 +6,7 @@ use ringway_model::Device;
 use crate::devices::target::Address;
 use crate::limits::DEFAULT_PORT;
 
-/// The IP address where it was last; none where that is a host's name.
+/// The IP address where it was last; `None` if that is a host's name.
 pub(crate) fn last_ip(device: &Device) -> Option<IpAddr> {
     let last = device.last_address.as_deref()?;
     match Address::parse(last, DEFAULT_PORT)? {

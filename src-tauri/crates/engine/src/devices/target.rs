@@ -1,4 +1,4 @@
-//! To whom something is sent: a key or an address, never text. The store reads one from what a
+//! The target of a send: a key or an address, never text. The store reads one from what a
 //! person typed.
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -8,7 +8,7 @@ use ringway_sys::resolve;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::name::reads_as_id;
 
-/// To whom something is sent.
+/// The target of a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A paired device, wherever it is: only its key will do.

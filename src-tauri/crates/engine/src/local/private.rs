@@ -71,7 +71,7 @@ pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 /// Closes our folders and what lies in them to others. A key that others could read is not used any
-/// more: that one stays as it is, and is told of.
+/// more: that one stays as it is, and is reported.
 ///
 /// # Errors
 /// A folder, or something in it, belongs to another user than this one and root, or others can

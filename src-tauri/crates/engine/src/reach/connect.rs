@@ -30,7 +30,7 @@ pub(crate) struct Destination {
     pub(crate) answered: Vec<Candidate>,
     /// The device that must answer, where the target names one.
     pub(crate) device: Option<Device>,
-    /// The announced beginning of the answering device's id; none where nothing was announced.
+    /// The announced beginning of the answering device's id; `None` if nothing was announced.
     pub(crate) announced: Option<Fingerprint>,
     /// A person gave the address. What is known of a device's address otherwise may be of its own
     /// making.
@@ -293,7 +293,7 @@ where
                     (Ok(_), None) => {}
                 }
                 if tries.is_empty() {
-                    // IPv6 goes first, and where the device answered before, if that is told soon.
+                    // IPv6 goes first, and where the device answered before, if that is known soon.
                     let is_early = waiting.known.is_empty() && awaited.iter().any(|family| waiting.prefers(*family));
                     next_at = if is_early { Instant::now() + RESOLUTION_DELAY } else { Instant::now() };
                 }

@@ -38,7 +38,7 @@ pub enum ReceiverEvent {
     OfferRefused(Box<Offer>),
     /// A device has sent a note, which is kept.
     NoteReceived(Note),
-    /// A device has sent a note that could not be kept: why, or none where too many are unread.
+    /// A device has sent a note that could not be kept: why, or `None` if too many are unread.
     NoteLost(Device, Option<Fault>),
     /// An offer was withdrawn before it was answered.
     OfferWithdrawn(TransferKey),

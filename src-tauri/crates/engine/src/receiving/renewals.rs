@@ -33,7 +33,7 @@ struct Remembered {
     later_ids: LaterIds,
     pairing: Pairing,
     attempt: AttemptKey,
-    /// The rule that has accepted it; none where a person did.
+    /// The rule that has accepted it; `None` if a person did.
     rule: Option<DeviceRule>,
     state: State,
 }
@@ -116,7 +116,7 @@ pub(crate) enum Met {
 }
 
 impl Renewals {
-    /// Remembers a transfer that was just accepted, as long as what is returned lives. None where
+    /// Remembers a transfer that was just accepted, as long as what is returned lives. `None` if
     /// its device has too many. `names` is how many bytes its top-level names take.
     pub(crate) fn open(
         &self,

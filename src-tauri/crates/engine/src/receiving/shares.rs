@@ -31,7 +31,7 @@ pub(crate) struct Share {
 }
 
 impl Shares {
-    /// One more of `device`, with so many bytes of names; none where it, or all together, have as
+    /// One more of `device`, with so many bytes of names; `None` if it, or all together, have as
     /// many as there may be.
     pub(crate) fn take(&self, device: DeviceId, bytes: usize) -> Option<Share> {
         let mut taken = self.0.lock();
@@ -90,7 +90,7 @@ impl TakenIds {
         }
     }
 
-    /// None where the same device has something under that id already.
+    /// `None` if the same device has something under that id already.
     fn take(&self, key: Key) -> Option<TakenId> {
         let is_new = self.0.lock().insert(key);
         is_new.then(|| TakenId { all: Arc::clone(&self.0), key })

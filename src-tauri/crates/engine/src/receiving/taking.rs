@@ -246,7 +246,7 @@ impl Taking {
         Ok(Prepared { incoming, to_answer, free_space })
     }
 
-    /// Opens its place in a drop box, with the folders on the way that are missing; none where it
+    /// Opens its place in a drop box, with the folders on the way that are missing; `None` if it
     /// lands elsewhere.
     async fn open_place(&self) -> Result<Option<Dir>, (Fault, GetRefusal)> {
         let Some(place) = self.drop.clone() else { return Ok(None) };

@@ -25,7 +25,7 @@ pub(crate) struct Visitor {
     pub(crate) names: Arc<OfferedNames>,
     /// What counts them if they came in pages, until something else does.
     pub(crate) arrival: Option<Arrival>,
-    /// Where in a drop box it is to land, once that was looked at; none where it names no share, or
+    /// Where in a drop box it is to land, once that was looked at; `None` if it names no share, or
     /// where a person has chosen another folder.
     pub(crate) drop: Option<DropPlace>,
 }

@@ -213,7 +213,7 @@ async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<I
     }
 }
 
-/// Why a transfer that was offered may be tried again; none where that would change nothing.
+/// Why a transfer that was offered may be tried again; `None` if that would change nothing.
 pub(crate) fn outage(error: &Fault) -> Option<Outage> {
     match error {
         Fault::Declined(DeclineReason::Busy) => Some(Outage::Busy),

@@ -27,7 +27,7 @@ const HEAD_START: Duration = Duration::from_secs(1);
 /// section 5.2).
 const LISTEN_TIME: Duration = Duration::from_secs(2);
 
-/// A connection to whom a destination means, as its key proves.
+/// A connection to the device that a destination means, as its key proves.
 pub(super) struct Found {
     pub(super) channel: Channel,
     pub(super) clock: Clock,

@@ -19,7 +19,7 @@ use crate::shared::Shared;
 
 /// A note to send.
 pub struct NoteRequest {
-    /// To whom.
+    /// The target.
     pub target: Target,
     /// The code or standing secret, if the two devices have not met.
     pub code: Option<PairingSecret>,

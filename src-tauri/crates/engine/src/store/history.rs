@@ -43,10 +43,10 @@ const PAST_PATTERNS_LEN_MAX: usize = 16 * 1024;
 pub struct Remembered {
     /// The transfer.
     pub past: Past,
-    /// What to send to send it again; none where it was not sent from here, or was more than is
+    /// What to send to send it again; `None` if it was not sent from here, or was more than is
     /// remembered ([`PAST_PATHS_MAX`]).
     pub resend: Option<Resend>,
-    /// What to get to get it again; none where it was not got from here, or was more than is
+    /// What to get to get it again; `None` if it was not got from here, or was more than is
     /// remembered.
     pub reget: Option<Reget>,
     /// The paired device that it was to reach, where it was to reach one.
@@ -98,7 +98,7 @@ pub struct Resend {
     pub in_share: Option<PathInShare>,
 }
 
-/// What is remembered of a selection, and whether it had a list, which is not; none where there are
+/// What is remembered of a selection, and whether it had a list, which is not; `None` if there are
 /// more patterns than people write.
 pub(crate) fn of_selection(selection: &Selection) -> Option<(Selection, bool)> {
     let len = |pattern: &Pattern| match pattern {

@@ -29,7 +29,7 @@ pub(crate) fn received_key(destination: &Path, top: &[u8]) -> Vec<u8> {
 }
 
 /// What takes up what receivers that were killed have left in `destination`; `run` has it added
-/// where a thread can use the store. None where that has no key now: what was left waits.
+/// where a thread can use the store. `None` if that has no key now: what was left waits.
 pub(crate) fn recall(
     store: &Arc<Store>,
     destination: &Path,

@@ -15,7 +15,7 @@ use crate::devices::target::Target;
 use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, Record, Resend};
 use crate::store::series::SERIES_POINTS_MAX;
 
-/// How often each question is asked; the median is told.
+/// How often each question is asked; the median is reported.
 const ROUNDS: usize = 9;
 
 /// Devices that all of it was with.

@@ -16,7 +16,7 @@ pub(super) fn runs(name: &str) -> bool {
     pid.and_then(named).is_some_and(|now| now == name)
 }
 
-/// Boot, PID and start (proc_pid_stat(5)); none where no such process runs.
+/// Boot, PID and start (proc_pid_stat(5)); `None` if no such process runs.
 fn named(pid: u32) -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

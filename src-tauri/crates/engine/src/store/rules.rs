@@ -63,7 +63,7 @@ impl Store {
     }
 }
 
-/// A row's rule; asking, where there is none, or one that this version would not have written.
+/// A row's rule; asking, if it has none or one that this version would not have written.
 pub(super) fn read(
     consent: Option<i64>,
     folder: Option<Vec<u8>>,

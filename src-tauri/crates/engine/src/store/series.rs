@@ -86,7 +86,7 @@ pub(crate) fn stored(points: &[SeriesPoint]) -> Vec<u8> {
     out
 }
 
-/// What [`stored`] made of points; none where it is no such thing, as after a store was damaged.
+/// What [`stored`] made of points; `None` if it is no such thing, as after a store was damaged.
 pub(crate) fn read(mut stored: &[u8]) -> Option<Vec<SeriesPoint>> {
     let form;
     (form, stored) = stored.split_first()?;

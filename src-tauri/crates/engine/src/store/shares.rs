@@ -85,7 +85,7 @@ impl ShareNumber {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SharedFolder {
     pub(crate) folder: PathBuf,
-    /// None where a later version wrote what this one cannot read: then no folder is the right one.
+    /// `None` if a later version wrote what this one cannot read: then no folder is the right one.
     pub(crate) identity: Option<FolderIdentity>,
     /// Where its disk was mounted, if that is known.
     pub(crate) mounted: Option<PathBuf>,

@@ -41,7 +41,7 @@ impl Target {
     }
 }
 
-/// To whom a past transfer went: the device that it reached or was to reach, else the address;
+/// The target of a past transfer: the device that it reached or was to reach, else the address;
 /// there only the receiver that was announced, if one was.
 pub(crate) fn of_past(store: &Store, sent: &Remembered) -> Result<Target, Fault> {
     let Remembered { past, target_device, target_announced, .. } = sent;

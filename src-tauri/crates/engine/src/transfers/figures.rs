@@ -81,7 +81,7 @@ pub(super) struct Interrupted {
     /// It began with a connection that was lost, not with a pause.
     is_loss: bool,
     pub(super) next_try: Option<Instant>,
-    /// None where it waits for as long as a person likes.
+    /// `None` if it waits for as long as a person likes.
     pub(super) gives_up: Option<Instant>,
     /// Where it stands when a pause ends that lets its threads rest where they are.
     then: Stage,
@@ -98,7 +98,7 @@ impl Figures {
         self.stage.subscribe()
     }
 
-    /// It stands elsewhere now; who follows its stages is told.
+    /// It is in another stage now, which its observers hear.
     pub(crate) fn set_stage(&self, stage: Stage) {
         self.stage.send_if_modified(|now| std::mem::replace(now, stage) != stage);
     }
@@ -191,7 +191,7 @@ impl Figures {
     /// is paused, by a person or by a full disk, its time stands still.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
         let is_pause = matches!(why, Outage::Full(_) | Outage::Paused { .. });
-        // The sender has not heard of what came since: both ends show the same while it waits.
+        // The sender has not heard of what arrived since: both ends show the same while it waits.
         if let Some(told) = self.told.take() {
             (self.entries_done, self.bytes_done) = told;
         }

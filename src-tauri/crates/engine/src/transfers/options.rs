@@ -61,7 +61,7 @@ pub struct SendRequest {
     /// What failed of an earlier transfer of the same, by its path there. What is gone from here by
     /// now is reported as failed: otherwise the transfer would end as if all had arrived.
     pub failed_before: Vec<PathBuf>,
-    /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
+    /// The target; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
     pub target: Target,
     /// The place in a drop box there where it is to land, whether contents are meant or not; none
     /// is where that device receives.
@@ -134,7 +134,7 @@ pub struct AcceptOptions {
     /// Bytes of contents that may come: it is stopped at more, whatever its sender said. For offers
     /// that a rule accepts; none is any number.
     pub bytes_max: Option<u64>,
-    /// What a person saw of its size when they accepted it, which bounds what may come. None where
+    /// What a person saw of its size when they accepted it, which bounds what may come. `None` if
     /// no person did.
     pub shown: Option<ShownSize>,
     /// Existing files.

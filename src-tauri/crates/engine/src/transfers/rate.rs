@@ -21,7 +21,7 @@ const THERE: Duration = Duration::from_secs(1);
 /// once what it had taken before, and that is no rate.
 const FOUND_AT_ONCE: Duration = Duration::from_secs(2);
 
-/// Before that, no time is told if most bytes were there already.
+/// Before that, no time is shown if most bytes were there already.
 const SETTLED: Duration = Duration::from_secs(5);
 
 /// Samples closer together than this are joined: shorter ones are noise.

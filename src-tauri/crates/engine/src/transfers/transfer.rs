@@ -32,7 +32,7 @@ struct Shared {
     title: (OsString, u64),
     peer: OnceLock<(DeviceId, String)>,
     figures: Mutex<Figures>,
-    /// Where it is written down in the end; none where it is not.
+    /// Where it is written down in the end; `None` if it is not.
     record: Option<Record>,
     course: watch::Sender<Course>,
     /// A person here has paused it.
@@ -278,7 +278,7 @@ impl Transfer {
     }
 
     /// How long the other end is tried, which waits for more of it and is to hear that a person
-    /// here has cancelled it. None where that is not so.
+    /// here has cancelled it. `None` if that is not so.
     pub(crate) fn goodbye_time(&self) -> Option<Duration> {
         self.figures().goodbye_time().filter(|_| self.is_cancelled())
     }

@@ -24,7 +24,7 @@ pub(crate) fn links(place: &Place) {
         fs::File::options().write(true).open(tree.path("source/kept")).unwrap().set_modified(ago).unwrap();
         let (driver, options) = some_driver(place, "links");
         // One thread meets what is in a folder before what is in folders of it.
-        let planned: PlannedFn = Arc::new(|_, path| panic!("{} is told of as planned", path.display()));
+        let planned: PlannedFn = Arc::new(|_, path| panic!("{} is reported as planned", path.display()));
         let options = CopyOptions { existing, workers: Some(1), planned: Some(planned), ..options };
         let report = copy_all(&[&tree.path("source")], &tree.path("into"), &options);
         let what = format!("{driver}, {existing:?}");

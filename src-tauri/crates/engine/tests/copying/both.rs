@@ -113,9 +113,9 @@ pub(crate) struct Case<'c> {
     /// Below there, as text.
     pub(crate) sources: &'c [&'c str],
     pub(crate) destination: &'c str,
-    /// What cp is told besides -a.
+    /// The options of cp besides -a.
     pub(crate) cp: &'c [&'c str],
-    /// What the engine is told.
+    /// The options of the engine.
     pub(crate) options: &'c dyn Fn(&mut CopyOptions),
     /// `before` has given times already.
     pub(crate) settled: bool,

@@ -1,6 +1,7 @@
-# Mounts every filesystem that this machine can have below the folder $1, in a mount namespace of its own (unshare(1)) that the tests
-# enter. Says "yes NAME" or "no NAME why" of each, then "ready". It waits until its input ends, which is when the test program has ended
-# one way or the other: then everything goes, and nothing was ever seen outside.
+# Mounts every filesystem that this machine can have below the folder $1, in a mount namespace of
+# its own (unshare(1)) that the tests enter. Says "yes NAME" or "no NAME why" of each, then "ready".
+# It waits until its input ends, which is when the test program has ended one way or the other: then
+# everything goes, and nothing was ever seen outside.
 set -u
 root=$1
 image_bytes=384M
@@ -9,8 +10,8 @@ yes() { echo "yes $1"; }
 no() { echo "no $1 $2"; }
 last() { tail -n 1 "$root/said" | tr -d '\n'; }
 
-# mount_image NAME KIND ARGUMENTS...: a filesystem of that kind on a file of its own, which is sparse, lies in memory, and loses its name at
-# once.
+# mount_image NAME KIND ARGUMENTS...: a filesystem of that kind on a file of its own, which is
+# sparse, lies in memory, and loses its name at once.
 mount_image() {
   name=$1
   kind=$2

@@ -59,7 +59,7 @@ fn written(folder: &Path) -> BTreeMap<PathBuf, (u64, u64, Timestamp)> {
     all
 }
 
-/// Pauses a copy once `begun`, and waits until it rests; its figures then, or none where it was
+/// Pauses a copy once `begun`, and waits until it rests; its figures then, or `None` if it was
 /// over before.
 fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Progress) -> bool) -> Option<Progress> {
     let waits = Instant::now();

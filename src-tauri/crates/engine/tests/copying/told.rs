@@ -85,8 +85,8 @@ pub(crate) fn paths(place: &Place) {
     assert_eq!(report.counts.failed, 1);
 }
 
-/// A large file that is cut short while it is read is torn: it is told once, verified or not, does
-/// not pass for a copy, and is made whole by the next copy of what is newer.
+/// A large file that is cut short while it is read is torn: it is reported once, verified or not,
+/// does not pass for a copy, and is made whole by the next copy of what is newer.
 pub(crate) fn torn(place: &Place) {
     const LEN: u64 = 12_000_000;
     let tree = Tree::new(place.path("from"));

@@ -1,4 +1,4 @@
-//! Who may speak to whom: codes, pairing, names and keys.
+//! Which devices may connect: codes, pairing, names and keys.
 use super::*;
 use ringway_model::TurnedAway;
 

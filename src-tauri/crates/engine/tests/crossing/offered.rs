@@ -1,4 +1,4 @@
-//! The next offer that a receiver is told of, for the tests of two programs.
+//! The next offer that a receiver hears of, for the tests of two programs.
 use std::time::Duration;
 
 use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};

@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// None where nothing can be mounted.
+    /// `None` if nothing can be mounted.
     fn mount(at: PathBuf, mib: u64) -> Option<Self> {
         fs::create_dir_all(&at).unwrap();
         let disk = Self(at);

@@ -12,14 +12,14 @@ const SOON: Duration = Duration::from_millis(300);
 
 async fn requested(receiver: &mut Receiver) -> PairingRequest {
     loop {
-        let event = timeout(LONG, receiver.next_event()).await.expect("it is told").unwrap();
+        let event = timeout(LONG, receiver.next_event()).await.expect("an event").unwrap();
         if let ReceiverEvent::PairingRequested(request) = event {
             return request;
         }
     }
 }
 
-/// Whether the program is told of a request among what has happened so far.
+/// Whether the events so far include a request.
 async fn is_told(receiver: &mut Receiver) -> bool {
     while let Ok(Some(event)) = timeout(SOON, receiver.next_event()).await {
         if matches!(event, ReceiverEvent::PairingRequested(_)) {

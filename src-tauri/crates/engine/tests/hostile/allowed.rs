@@ -76,7 +76,7 @@ impl Ruled {
     }
 }
 
-/// Why the receiver stopped; none where it only closed.
+/// Why the receiver stopped; `None` if it only closed.
 pub(super) async fn cancelled(inside: &mut Inside) -> Option<Cancel> {
     let why = async {
         loop {

@@ -225,7 +225,7 @@ async fn strangers_behind_its_router_do_not_keep_a_known_device_out() {
     assert_eq!(fs::read(lab.path("in/file")).unwrap(), b"second");
 }
 
-/// The next offer, whatever else is told.
+/// The next offer, after any other events.
 async fn next_offer(receiver: &mut Receiver) -> IncomingOffer {
     loop {
         let event = timeout(LONG, receiver.next_event()).await.expect("in time").expect("still listening");

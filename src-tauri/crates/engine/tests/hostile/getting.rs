@@ -209,7 +209,7 @@ async fn requests_of_one_device_are_bounded_in_number_and_in_rate() {
 /// What a device gone bad answers to a request.
 type Lie = fn(&Get) -> Vec<Message>;
 
-/// A laptop that gets `paths` from a device that answers so, and what came of it. Nothing may have
+/// A laptop that gets `paths` from a device that answers so, and the outcome. Nothing may have
 /// landed.
 async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
     let laptop = Device::new("laptop");

@@ -34,7 +34,7 @@ fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
     request
 }
 
-/// Nothing is told and nothing is there.
+/// There is no event and no file.
 async fn nothing_came_of_it(lab: &Device, receiver: &mut Receiver) {
     let told = loop {
         match timeout(Duration::from_millis(300), receiver.next_event()).await {

@@ -141,7 +141,7 @@ async fn a_lane_that_names_owners_badly_or_unasked_ends_its_transfer_and_makes_n
     let (mut receiver, address) = lab.receiver().await;
     let mallory = Mallory::new();
     let folder = Offer { names: vec![b"a-folder".to_vec()], ..offer() };
-    // Whoever keeps access control lists asks for names, also without being root.
+    // A receiver that keeps access control lists asks for names, also without being root.
     let kept = KeptAttributes { acls: true, ..KeptAttributes::default() };
     let asking = AcceptOptions { kept, ..AcceptOptions::default() };
     let numeric = asking.clone().keeping(KeptAttributes { numeric_ids: true, ..kept });

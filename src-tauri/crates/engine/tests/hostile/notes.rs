@@ -18,7 +18,7 @@ fn page(bytes: &[u8]) -> Message {
     Message::NotePage(NotePage::new(bytes))
 }
 
-/// What the other end answers; none where it closes.
+/// What the other end answers; `None` if it closes.
 async fn answer(session: &mut Channel) -> Option<Message> {
     let heard = async {
         loop {

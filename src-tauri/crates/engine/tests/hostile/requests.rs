@@ -14,7 +14,7 @@ async fn asks(mallory: &Mallory, from: Ipv4Addr, to: SocketAddr, known: bool) ->
     timeout(LONG, channel.hear()).await.expect("an answer")
 }
 
-/// Requests that the program is told of, among what has happened.
+/// The requests among the events so far.
 async fn told(receiver: &mut Receiver) -> usize {
     let mut told = 0;
     while let Ok(Some(event)) = timeout(Duration::from_millis(300), receiver.next_event()).await {
@@ -64,7 +64,7 @@ async fn a_peer_cannot_change_what_is_shown_of_it_nor_tell_whether_it_is() {
     let name = DeviceName::new("somebody else").unwrap();
     other_name.say(&Message::Hello(Hello { version: VERSION, name, known: false, pairing: false })).await;
     assert_eq!(timeout(LONG, other_name.hear()).await.unwrap(), first, "shown or not, the answer is the same");
-    assert_eq!(asks(&mallory, address(3), to, true).await, first, "whoever says that it knows this device as well");
+    assert_eq!(asks(&mallory, address(3), to, true).await, first, "also if it says that it knows this device");
     assert_eq!(told(&mut receiver).await, 0);
     let shown = lab.engine.pairing_requests();
     assert_eq!((shown.len(), &*shown[0].name), (1, "nas"));

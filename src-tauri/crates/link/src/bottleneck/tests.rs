@@ -178,7 +178,7 @@ fn a_change_is_named_within_the_window_and_the_longest_is_kept() {
     assert_eq!(ticked([writing; 4]).bottleneck(), Some(Bottleneck::Writing));
     let opening = times([0, 0, 0, 100, 0], [100, 0, 0]);
     let opened = ticked([opening].into_iter().chain([writing; 3]));
-    assert_eq!(opened.bottleneck(), Some(Bottleneck::Writing), "what came before the first sample does not count");
+    assert_eq!(opened.bottleneck(), Some(Bottleneck::Writing), "bytes before the first sample do not count");
     let changed = ticked([writing; 30].into_iter().chain([network; 10]));
     assert_eq!(changed.bottleneck(), Some(Bottleneck::Network));
     assert_eq!(changed.longest(), Some(Bottleneck::Writing));

@@ -23,7 +23,7 @@ pub struct Settings {
     pub port: u16,
     /// Whether this device is announced on its network, and hears others there. Default: yes.
     pub announce: bool,
-    /// Bytes a second that each transfer may be sent at that is not given another limit. None where
+    /// Bytes a second that each transfer may be sent at that is not given another limit. None if
     /// there is no limit, which is the default.
     pub send_limit: Option<RateLimit>,
     /// Whether the service stays when the window is closed. Default: yes.

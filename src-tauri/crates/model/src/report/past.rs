@@ -28,7 +28,7 @@ pub struct Past {
     /// other device started it.
     pub target: Option<Text>,
     /// A share and the path in that, as `SHARE/PATH`: the drop box of the receiver that it was sent
-    /// into, or the first entry that was got. None where it was sent into no drop box.
+    /// into, or the first entry that was got. None if it was sent into no drop box.
     pub in_share: Option<PathText>,
     /// The first top-level name.
     pub title: PathText,

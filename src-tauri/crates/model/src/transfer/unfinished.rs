@@ -15,7 +15,7 @@ pub struct Unfinished {
     pub id: String,
     /// The folder.
     pub folder: PathText,
-    /// What the device that sent it was called. None where nothing says so.
+    /// What the device that sent it was called. None if nothing says so.
     pub from: Option<Text>,
     /// The first of its top-level names.
     pub names: Vec<PathText>,

@@ -151,7 +151,7 @@ impl Filter {
         listed.below(folder).for_each(|at| met.set(at));
     }
 
-    /// Counts an entry as not met, and what is in it: whoever asks is told that it is not there.
+    /// Counts an entry as not met, and what is in it: the requester hears that it does not exist.
     pub fn not_there(&self, path: &[u8], met: &Met) {
         let Some(listed) = &self.listed else { return };
         listed.number(path).into_iter().chain(listed.below(path)).for_each(|at| met.clear(at));

@@ -21,7 +21,7 @@ const CASEFOLD: u32 = 0x4000_0000;
 /// Names whose hashes are kept of one folder: 16 MiB. Larger folders are listed each time.
 const NAMES_KEPT_MAX: usize = 1 << 20;
 
-/// Whether a folder's flag says that it does so. None where the filesystem has no such flag, and
+/// Whether a folder's flag says that it does so. `None` if the filesystem has no such flag, and
 /// may do so in every folder.
 pub fn by_flag(dir: &KernelDir) -> Option<bool> {
     let number = rustix::fs::fstatfs(dir.as_fd()).ok()?.f_type as u32;

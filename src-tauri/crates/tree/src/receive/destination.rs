@@ -15,9 +15,9 @@ pub struct FolderIdentity {
     magic: u64,
     /// What it calls itself (`f_fsid` of statvfs(3)).
     fsid: u64,
-    /// None where the filesystem draws inode numbers anew.
+    /// `None` if the filesystem draws inode numbers anew.
     ino: Option<u64>,
-    /// An inode number may be given to another folder; none where the filesystem knows no birth
+    /// An inode number may be given to another folder; `None` if the filesystem knows no birth
     /// times.
     born: Option<Timestamp>,
 }

@@ -32,7 +32,7 @@ const NAMES_AT_ONCE: usize = 1024;
 /// Why there is no receipt.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
-    /// What came is not what was declared.
+    /// What arrived is not what was declared.
     #[error("protocol error: {0}")]
     Protocol(#[from] ProtocolError),
     /// As for a lane.

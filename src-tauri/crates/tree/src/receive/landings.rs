@@ -139,7 +139,7 @@ pub(in crate::receive) struct AllLandings {
     by_top: HashMap<Vec<u8>, Landings>,
     /// How many more files are remembered, under whichever name.
     room: usize,
-    /// None where nothing is remembered, and once it could not be written.
+    /// `None` if nothing is remembered, and once it could not be written.
     log: Option<LandingLog>,
 }
 
@@ -161,7 +161,7 @@ impl AllLandings {
     }
 
     /// Works on those of one top-level name, which `entry` has: whether that was made by this
-    /// transfer is part of it. None where nothing tells it from another one.
+    /// transfer is part of it. `None` if nothing tells it from another one.
     pub(in crate::receive) fn with<T>(
         &mut self,
         top: &[u8],

@@ -63,9 +63,9 @@ pub struct DestinationOptions {
     pub brought_before: BroughtBefore,
     /// Where it has, nobody may replace what both have brought.
     pub others_brought: OthersBrought,
-    /// None where nothing is remembered.
+    /// `None` if nothing is remembered.
     pub announce: Option<Announce>,
-    /// Whose files land; none where nothing is remembered.
+    /// Whose files land; `None` if nothing is remembered.
     pub whose: Option<Whose>,
     /// What takes up what receivers that were killed have left.
     pub recall: Option<Arc<Recall>>,

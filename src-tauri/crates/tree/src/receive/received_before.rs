@@ -71,7 +71,7 @@ pub(in crate::receive) struct Identity {
 }
 
 impl Identity {
-    /// Of what has that name in `root` now. None where nothing tells it from another one.
+    /// Of what has that name in `root` now. `None` if nothing tells it from another one.
     pub(in crate::receive) fn of(root: &Dir, name: &[u8]) -> Option<Self> {
         Self::look(root, name, read_mark)
     }
@@ -341,7 +341,7 @@ impl Brought {
         out
     }
 
-    /// From the store; none where it is not what this version writes.
+    /// From the store; `None` if it is not what this version writes.
     pub fn decode(record: &[u8]) -> Option<Self> {
         let (numbered, record) = match record {
             [VERSION_NAMED, len, rest @ ..] => {

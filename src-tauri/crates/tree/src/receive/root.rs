@@ -31,7 +31,7 @@ pub(super) struct Root {
     pub(super) dev: u64,
     /// The kind of that.
     pub(super) filesystem: Filesystem,
-    /// Homes whose top takes no name that begins with a dot, or nothing; none where anything may
+    /// Homes whose top takes no name that begins with a dot, or nothing; `None` if anything may
     /// land in a home.
     homes: Homes,
     /// It is one of them itself.
@@ -114,7 +114,7 @@ impl Root {
     }
 
     /// Whether the destination's path leads elsewhere by now: it was renamed, or unmounted while it
-    /// was in use. What came is not where a receipt would say.
+    /// was in use. The received files are not where a receipt would say.
     pub(super) fn has_moved(&self) -> bool {
         let here = rustix::fs::fstat(&self.dir).map(|stat| (stat.st_dev, stat.st_ino));
         let there = rustix::fs::stat(&self.path).map(|stat| (stat.st_dev, stat.st_ino));

@@ -10,7 +10,7 @@ use super::options::{Answers, Asked};
 
 /// The other end, as far as the lanes have to do with it.
 pub(super) struct Sender {
-    /// What it offered; none where nobody did.
+    /// What it offered; `None` if nobody did.
     pub(super) offered: Option<Arc<OfferedNames>>,
     /// What was asked for of it; none for all of it.
     pub(super) asked: Option<Asked>,

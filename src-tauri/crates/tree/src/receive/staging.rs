@@ -144,7 +144,7 @@ impl Kept {
         self.is_suspect
     }
 
-    /// The second from which on a file's size and time do not make it whole; none where nothing is
+    /// The second from which on a file's size and time do not make it whole; `None` if nothing is
     /// there.
     pub(super) fn doubts(&self) -> Option<i64> {
         if self.is_suspect {
@@ -182,7 +182,7 @@ impl Kept {
         Self::take(from, name, to, is_whole)
     }
 
-    /// Moves one that has that size and time, for whoever compares it before it is believed.
+    /// Moves one that has that size and time, for a caller that compares it before believing it.
     pub(super) fn take_alike(
         from: &KeptFolder,
         name: &[u8],
@@ -497,7 +497,7 @@ fn restore_unheld((root, recall): (&Dir, Option<&Recall>), dir: &Dir) {
         // What has no name yet gets one before the folder is removed, or that stays.
         let _ = left.map_or(Ok(()), |left| left.settle(root, dir));
         let logs = log::left_in(dir);
-        // Whoever could not let go does so when the descriptor is closed.
+        // A lock that was not released here is released when its descriptor is closed.
         let _ = release(dir);
         // The next attempt does not wait for the store.
         log::recall_all(root, (dir, &logs), recall);
@@ -567,7 +567,7 @@ fn lock_soon(dir: &Dir) -> io::Result<()> {
 /// a moment.
 pub(super) fn is_held(dir: &Dir) -> bool {
     let looked = rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockShared);
-    // Whoever could not let go does so when the descriptor is closed.
+    // A lock that was not released here is released when its descriptor is closed.
     let _ = release(dir);
     looked == Err(rustix::io::Errno::WOULDBLOCK)
 }
@@ -588,7 +588,7 @@ pub(super) fn release(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::flock(dir.as_fd(), FlockOperation::Unlock)?)
 }
 
-/// Which files pass for whole, by when the first attempt began. None where nothing says when.
+/// Which files pass for whole, by when the first attempt began. `None` if nothing says when.
 fn trust_in(dir: &Dir) -> Option<Trust> {
     let (marker, now) = (dir.metadata(BEGUN).ok().filter(|marker| marker.kind == Kind::File)?, now());
     let wire = |time: Timestamp| ringway_wire::lane::Timestamp { secs: time.secs, nanos: time.nanos };

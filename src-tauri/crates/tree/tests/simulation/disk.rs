@@ -62,7 +62,7 @@ struct Contents {
     grows: bool,
     /// Blocks that the medium has refused, with what it has instead.
     refused: BTreeMap<usize, Vec<u8>>,
-    /// Whoever synchronises it next is told so.
+    /// The next synchronisation reports it.
     tells: bool,
 }
 
@@ -252,7 +252,7 @@ impl State {
         self.died_in.get_or_insert("nothing");
     }
 
-    /// The medium reports an error to whoever synchronises by a descriptor of now.
+    /// The medium reports an error to each descriptor that is open now.
     pub(crate) fn fails_to_sync(&mut self) {
         self.errors += 1;
     }

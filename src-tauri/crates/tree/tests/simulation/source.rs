@@ -143,7 +143,7 @@ impl Source {
     pub(crate) fn change(&mut self, random: &mut Random, which: usize, wall_secs: i64) {
         self.past.push(self.files[which].clone());
         let path = self.files[which].path();
-        // Two versions of one length and time are one to whoever compares by these.
+        // Two versions of one length and time are equal to a comparison by these.
         let mtime = loop {
             let mtime = time(random, wall_secs);
             if self.past.iter().all(|past| past.mtime != mtime || past.path() != path) {

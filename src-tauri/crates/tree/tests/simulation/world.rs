@@ -65,7 +65,7 @@ pub(crate) struct World {
     calls_before: usize,
     /// The folder was there under its final name when the attempt began.
     was_there: bool,
-    /// What happened, for whoever looks into a seed that failed.
+    /// What happened, to read when a seed has failed.
     pub(crate) story: Vec<String>,
     pub(crate) told: Told,
 }

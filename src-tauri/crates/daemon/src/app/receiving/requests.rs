@@ -31,7 +31,7 @@ impl Requests {
         let requests = self.shown();
         if *told != requests {
             told.clone_from(&requests);
-            // Under the lock, so that the latest is told last.
+            // Under the lock, so that the latest state is sent last.
             self.listeners.tell(AppEvent::RequestsChanged { requests });
         }
     }

@@ -189,7 +189,7 @@ impl Queue {
     }
 }
 
-/// The paired device that is meant. Whoever is at an address may be another one each time: what
+/// The paired device that is meant. The device at an address may be another one each time: what
 /// goes there waits for nobody.
 fn device_of(target: &Target) -> Option<DeviceId> {
     match target {

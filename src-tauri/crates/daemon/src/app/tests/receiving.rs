@@ -48,7 +48,7 @@ async fn a_device_without_a_code_is_shown_and_a_click_opens_one_by_which_it_pair
     let shown = requests(&mut far).await;
     let id = near.app.engine.this_device().id;
     assert_eq!(shown.iter().map(|request| (request.id, &*request.name)).collect::<Vec<_>>(), [(id, "near")]);
-    assert_eq!(far.app.everything().unwrap().requests, shown, "whoever looks late sees it");
+    assert_eq!(far.app.everything().unwrap().requests, shown, "a late look shows it as well");
     assert_eq!(open_code(&far), None, "a peer opens none");
 
     far.app.receiving.allow_pairing(&id.to_string()).await.unwrap();

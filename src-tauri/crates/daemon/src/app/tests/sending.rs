@@ -1,4 +1,4 @@
-//! To whom is sent, with which code, and what is sent again.
+//! Targets and codes of sends, and what is sent again.
 use std::net::Ipv4Addr;
 
 use super::*;

@@ -1,5 +1,5 @@
-//! Settings that change while the service runs: in force at once, or not at all, and told to whom
-//! they concern.
+//! Settings that change while the service runs: in force at once, or not at all, and reported to
+//! those that they concern.
 use std::net::{TcpListener, TcpStream};
 
 use ringway_model::{DeclineReason, Fault, OnConflict, TransferId};
@@ -248,7 +248,7 @@ async fn a_code_that_has_run_out_is_shown_no_more_until_another_is_drawn() {
     let mut machine = Machine::new("near");
     let (_, code) = machine.listen().await;
     machine.app.receiving.shorten_code(Duration::from_millis(100)).await;
-    // What is told comes after the events of its beginning.
+    // Changes come after the events of its beginning.
     let closed = machine.event(|event| match event {
         AppEvent::ListeningChanged { listening: Listening::On { code: None, .. } } => Some(()),
         _ => None,

@@ -64,7 +64,7 @@ struct Hearing<'a> {
 }
 
 impl Hearing<'_> {
-    /// The session goes on while a page is told, however long that takes.
+    /// The session goes on while a page is handed over, however long that takes.
     async fn all(&self, session: &mut Session, planned: &PlannedFn) -> Result<Counts, Fault> {
         let mut pages = VecDeque::from([self.page(session).await?]);
         loop {

@@ -1,4 +1,4 @@
-//! A session of what is taken in: lanes come and end, progress is told, and what has come is
+//! A session of what is taken in: lanes come and end, progress is reported, and what has arrived is
 //! finished or removed.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -536,7 +536,7 @@ impl Job<'_> {
         self.finishing.as_ref()?;
         let finished = tokio::select! {
             finished = joined_if_any(&mut self.finishing) => finished,
-            // Whoever cleans up waits for its end.
+            // The clean-up waits for its end.
             stopped = self.transfer.cancelled() => return Some(Err(stopped)),
         };
         self.finishing = None;

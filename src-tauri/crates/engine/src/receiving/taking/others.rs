@@ -20,7 +20,7 @@ pub(super) struct Others {
     store: Arc<Store>,
     outside: Outside,
     device: DeviceId,
-    /// None where it cannot be looked at.
+    /// `None` if it cannot be looked at.
     folder: Option<BegunInto>,
     known: Mutex<Known>,
 }

@@ -13,7 +13,7 @@ pub(crate) fn failure_stored(failure: &Failure) -> [i32; 4] {
     [side, operation_code(failure.operation).into(), reason.into(), errno]
 }
 
-/// The failure that [`failure_stored`] was given; none where it is no such thing.
+/// The failure that [`failure_stored`] was given; `None` if it is no such thing.
 pub(crate) fn failure(path: Vec<u8>, [side, doing, reason, errno]: [i32; 4]) -> Option<Failure> {
     let reason = match u8::try_from(reason).ok()? {
         CUT_SHORT => FailureReason::CutShort { errno },

@@ -62,7 +62,7 @@ const HOMES: [IntoHome; 3] = [IntoHome::Refuse, IntoHome::NoDotNames, IntoHome::
 
 impl Reget {
     /// Its options, and then the folder and each path as a person types it, each ended by a zero
-    /// byte; none where that is too long. Patterns and which folder it was are kept elsewhere.
+    /// byte; `None` if that is too long. Patterns and which folder it was are kept elsewhere.
     pub(in crate::store) fn stored(&self) -> Option<Vec<u8>> {
         let number = |at: Option<usize>| at.and_then(|at| u8::try_from(at).ok());
         let Landing { on_conflict, into_home, .. } = &self.landing;

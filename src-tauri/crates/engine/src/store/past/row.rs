@@ -170,7 +170,7 @@ fn words(record: &Record, ended: &Ended<'_>, paths: &[&Path]) -> String {
     all.join("\n").to_lowercase()
 }
 
-/// A row as it is told; none where it makes no sense.
+/// A row as the history shows it; `None` if it makes no sense.
 pub(super) fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
     let count = |name: &str| row.get::<_, i64>(name).map(unsigned);
     let ms = |name: &str| row.get::<_, i64>(name).map(|ms| Duration::from_millis(unsigned(ms)));
@@ -269,7 +269,7 @@ fn resend_stored(resend: &Resend) -> Vec<u8> {
     [how].into_iter().chain(contents_only).collect()
 }
 
-/// The patterns, as the lines of a .gitignore file; none where there are none.
+/// The patterns, as the lines of a .gitignore file; `None` if there are none.
 fn patterns_stored(selection: &Selection) -> Option<Vec<u8>> {
     let lines: Vec<Vec<u8>> = selection.patterns.iter().map(selection::to_line).collect();
     (!lines.is_empty()).then(|| lines.join(&b'\n'))

@@ -95,7 +95,7 @@ impl Listed {
     }
 
     pub(super) fn without<'l>(&'l self, met: &'l Met) -> impl Iterator<Item = &'l [u8]> {
-        // The source itself was met by whoever asks.
+        // The caller has met the source itself.
         self.iter().enumerate().filter(|(at, path)| !met.has(*at) && !path.is_empty()).map(|(_, path)| path)
     }
 }

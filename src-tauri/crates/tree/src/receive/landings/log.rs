@@ -96,7 +96,7 @@ pub type AddLanded = Box<dyn Fn(Whose, Vec<Recalled>) -> bool + Send + Sync>;
 pub struct Recall {
     /// By which they are known.
     pub key: SealKey,
-    /// To whom they are passed.
+    /// The thread that they are passed to.
     pub add: AddLanded,
 }
 
@@ -353,7 +353,7 @@ fn whose_in(head: &[u8]) -> Option<Whose> {
     (mark.len() == 8).then(|| Whose { device: DeviceId(*device), pairing: i64::from_le_bytes(*pairing) })
 }
 
-/// Adds what a frame says; how many files that is. None where it is not what this version writes.
+/// Adds what a frame says; how many files that is. `None` if it is not what this version writes.
 fn events_in(
     mut frame: &[u8],
     names: &mut Vec<(Vec<u8>, (Identity, bool))>,

@@ -104,8 +104,8 @@ impl Worker<'_> {
     }
 
     /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What was
-    /// there and was compared with what came needs no more; what stays whatever it is proves
-    /// nothing.
+    /// there and was compared with the received bytes needs no more; what stays whatever it is
+    /// proves nothing.
     pub(in crate::receive) fn keep_for_proof(
         &self,
         record: &Record,

@@ -143,7 +143,7 @@ impl Accounts {
 #[derive(Default)]
 pub(in crate::receive) struct RangedFile {
     made: OnceLock<Made>,
-    /// What chunks of it are looked for in, once they are; none where there is no such file.
+    /// What chunks of it are looked for in, once they are; `None` if there is no such file.
     pub(in crate::receive) basis: OnceLock<Option<Mutex<Basis>>>,
     /// What an earlier attempt has of it, until it is made.
     left: Mutex<Option<Left>>,

@@ -215,7 +215,7 @@ impl AttributePolicy {
     /// all were tried.
     pub(in crate::receive) fn set_xattrs(&self, fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
         let set = |(name, value): (&[u8], &[u8])| {
-            // Whoever reports it finds that the transfer is at its end.
+            // The caller's report finds that the transfer is at its end.
             self.quota.take((name.len() + value.len()) as u64).map_err(io::Error::other)?;
             self.root.disk().set_xattr(fd.as_fd(), name, value).map_err(|error| of_its_own(fd.as_fd(), error))
         };

@@ -52,9 +52,9 @@ pub(in crate::receive) enum Landed {
     As(Vec<u8>),
     /// What was there stays, being the same.
     Unchanged,
-    /// What was there stays, whatever it is: nothing of what came is to be linked to it.
+    /// The existing entry stays, whatever it is: nothing received is linked to it.
     Kept,
-    /// The receiver's own stays, which has the same contents: nothing of what came is to be linked
+    /// The receiver's own stays, which has the same contents: nothing received is to be linked
     /// to it.
     Own,
     /// Under a numbered one, where it was before.

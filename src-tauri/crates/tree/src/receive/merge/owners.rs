@@ -13,7 +13,7 @@ use crate::filesystem::owners::OwnerDatabase;
 /// What the sender's users and groups are here.
 #[derive(Default)]
 pub(in crate::receive) struct OwnerMap {
-    /// None where numbers stay as they are.
+    /// `None` if numbers stay as they are.
     database: Option<OwnerDatabase>,
     /// Those whose names were told: the number here, or none if nobody has the name.
     known: RwLock<HashMap<Owner, Option<u32>>>,
@@ -40,7 +40,7 @@ impl OwnerMap {
         self.by_number.load(Ordering::Relaxed)
     }
 
-    /// Looks up names that were not told before. The first name that is told of a number counts.
+    /// Looks up names that were not given before. The first name that is given for a number counts.
     ///
     /// Nobody becomes root by a name: a sender may call any of its users "root".
     ///

@@ -42,13 +42,13 @@ pub(in crate::receive) struct TopNames {
     pub(in crate::receive) at_first: TopsAtFirst,
     /// A change time stayed as it was.
     has_no_clock: AtomicBool,
-    /// None where nothing is remembered.
+    /// `None` if nothing is remembered.
     announce_by: Option<Announce>,
     /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
     pub(in crate::receive) deciding: Mutex<()>,
     /// For the report.
     arrived: Mutex<Vec<Vec<u8>>>,
-    /// Those of them that this transfer has given to what came; not what was there and stays, or
+    /// Those of them that this transfer has given to its entries; not what was there and stays, or
     /// was only added to.
     made: Mutex<HashMap<Vec<u8>, Option<Brought>>>,
     /// Names of folders whose identity was remembered before they got them.
@@ -56,7 +56,7 @@ pub(in crate::receive) struct TopNames {
     /// What the same device brought before and this transfer adds to.
     added_to: Mutex<HashMap<Vec<u8>, Arc<Brought>>>,
     /// Files with several names that a transfer of the same device has changed, or of which it has
-    /// replaced a name: they are as received under all others, wherever those are. None where
+    /// replaced a name: they are as received under all others, wherever those are. `None` if
     /// nothing tells the destination from another folder.
     linked: OnceLock<Option<Brought>>,
     /// What this transfer has put there, or at the top itself.
@@ -360,7 +360,7 @@ impl TopNames {
         }
     }
 
-    /// The same for a symbolic link, which is told by the time that it was given.
+    /// The same for a symbolic link, which is recognised by the time that it was given.
     pub(in crate::receive) fn note_landed_link(&self, folder: &Folder, name: &[u8], mtime: Timestamp) {
         if !folder.is_staged()
             && let Ok(there) = folder.dir.metadata(name)
@@ -565,7 +565,7 @@ impl TopNames {
         })
     }
 
-    /// The numbered name of a file with the size and the time of the sender's version, whoever has
+    /// The numbered name of a file with the size and the time of the sender's version, whatever has
     /// put it there.
     pub(in crate::receive) fn beside_by_time(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))

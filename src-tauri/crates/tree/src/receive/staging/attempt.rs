@@ -37,7 +37,8 @@ pub(in crate::receive) struct Staging {
     pub(in crate::receive) journal: Journal,
     pub(in crate::receive) writeback: Writeback,
     /// The descriptor by which staged files are synchronised before they get a name that everybody
-    /// sees: it gets to know of each error that comes after it was opened, whoever else was told.
+    /// sees: it gets to know of each error that comes after it was opened, also of one that another
+    /// descriptor was told.
     pub(in crate::receive) early_sync: Mutex<Dir>,
     /// New top-level folders, built under their own names.
     pub(in crate::receive) tree: Dir,
@@ -129,7 +130,7 @@ impl Staging {
     }
 
     /// What a folder that everybody sees passes on, if that is not what the staging folder passes
-    /// on: its own list or group, or none where the destination has one.
+    /// on: its own list or group, or `None` if the destination has one.
     pub(in crate::receive) fn differing_inheritance(
         &self,
         dir: &Dir,
@@ -240,7 +241,7 @@ impl Staging {
     }
 }
 
-/// When this transfer wrote, by the destination's own clock; none where that tells no time.
+/// When this transfer wrote, by the destination's own clock; `None` if that tells no time.
 pub(in crate::receive) struct Times {
     /// When this attempt began.
     pub(in crate::receive) began: Option<Timestamp>,

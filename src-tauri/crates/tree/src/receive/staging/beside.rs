@@ -34,7 +34,7 @@ pub(in crate::receive) fn is_note(name: &[u8]) -> bool {
     name.starts_with(NOTE_PREFIX)
 }
 
-/// Removes what attempts that are over have left in the noted folders. For whoever holds their
+/// Removes what attempts that are over have left in the noted folders. For the holder of their
 /// staging folder, once the owner's files among it have their names.
 ///
 /// # Errors

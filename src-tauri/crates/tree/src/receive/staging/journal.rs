@@ -23,7 +23,7 @@ use crate::receive::staging::spot::Spot;
 /// take. Read, they take about twice as much memory.
 pub(in crate::receive) const READ_MAX: u64 = 32 * 1024 * 1024;
 
-/// The journal that this attempt writes. None where it could not be made, and from the first record
+/// The journal that this attempt writes. `None` if it could not be made, and from the first record
 /// on that could not be written whole, for what stood behind half of one would not be read. What is
 /// missing is sent again.
 #[derive(Clone, Default)]
@@ -48,8 +48,8 @@ struct Open {
 #[derive(Clone, Copy)]
 pub(in crate::receive) struct Covered(u64);
 
-/// Tells one version of a file from others, in eight bytes: whoever makes two alike spoils files of
-/// their own.
+/// Tells one version of a file from others, in eight bytes: a sender that makes two alike spoils
+/// files of their own.
 pub(in crate::receive) fn mark(folder: &[u8], name: &[u8], size: u64, mtime: Timestamp) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&size.to_le_bytes()).update(&mtime.secs.to_le_bytes()).update(&mtime.nanos.to_le_bytes());
@@ -87,7 +87,7 @@ impl Journal {
     }
 
     /// Notes that a file is begun, with what a sync that an earlier journal notes covers of it; the
-    /// number that its ranges are noted by. None where it is not worth it, or cannot be.
+    /// number that its ranges are noted by. `None` if it is not worth it, or cannot be.
     pub(in crate::receive) fn begin(
         &self,
         version: &Version,

@@ -23,7 +23,7 @@ pub(super) fn can_be_opened(dir: &Dir, there: &Metadata) -> bool {
         && rustix::fs::accessat(dir.as_fd(), c".", Access::WRITE_OK, AtFlags::EACCESS) == Err(Errno::ACCESS)
 }
 
-/// Whoever changes the mode of what has another group loses setgid (chmod(2)).
+/// Changing the mode of an entry of another group clears setgid (chmod(2)).
 fn is_in_group(gid: u32) -> bool {
     rustix::process::getegid().as_raw() == gid
         || rustix::process::getgroups().is_ok_and(|groups| groups.iter().any(|group| group.as_raw() == gid))

@@ -2,8 +2,8 @@
 //! them their mode back, also after a crash.
 //!
 //! A symbolic link in the staging folder notes path, inode and mode first. Like the change of mode
-//! it is metadata alone, so a journaling filesystem brings it to the disk no later. Whoever finds
-//! the link after a crash restores the mode.
+//! it is metadata alone, so a journaling filesystem brings it to the disk no later. A program that
+//! finds the link after a crash restores the mode.
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
@@ -256,7 +256,7 @@ pub(super) fn is_record(name: &[u8]) -> bool {
     name.starts_with(RECORD_PREFIX)
 }
 
-/// Closes what an attempt that crashed has left open. For whoever holds its staging folder.
+/// Closes what an attempt that crashed has left open. For the holder of its staging folder.
 pub(super) fn restore_left(root: &Dir, staging: &Dir) {
     let Ok(records) = staging::names_of(staging, is_record) else { return };
     for name in records {

@@ -89,7 +89,7 @@ impl Writeback {
     ///
     /// The descriptor of `staging` is the one that gets to know what could not be written since it
     /// was opened (syncfs(2)), before anything was: one that is opened later knows of no error that
-    /// somebody was told. Whoever asks in the end has to ask by another.
+    /// somebody was told. The last check has to use another descriptor.
     ///
     /// What it has taken is noted in the journal afterwards: an error that this attempt was told of
     /// before leaves that out for good.

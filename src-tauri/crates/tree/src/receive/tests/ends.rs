@@ -97,7 +97,7 @@ fn cancel_is_too_late_once_names_are_given() {
     assert_eq!((site.names(), &**disk.1.lock()), (vec!["a".into(), "b".into()], &[false, false][..]));
 }
 
-/// A lane that is cut by whoever cancels.
+/// A lane that is cut by a cancel.
 struct CutOnRead<'a>(&'a Incoming);
 
 impl LaneSource for CutOnRead<'_> {

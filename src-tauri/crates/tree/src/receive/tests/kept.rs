@@ -139,7 +139,7 @@ fn what_another_transfer_is_at_work_on_is_not_taken_over() {
     assert_eq!(arrived, [site.at("new")]);
     let lane = Lane::default().folder("new").file("two", b"2");
     let (_, arrived, _) = cross(&running.incoming, vec![lane]);
-    assert_eq!(arrived, [site.at("new")], "it is merged with what came meanwhile");
+    assert_eq!(arrived, [site.at("new")], "it is merged with what arrived meanwhile");
     assert_eq!(names_in(&site.at("new")), ["one", "two"]);
     assert_eq!(site.names(), ["new"]);
 }

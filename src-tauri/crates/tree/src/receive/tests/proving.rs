@@ -73,8 +73,8 @@ fn what_is_as_it_was_sent_is_counted() {
         assert_eq!(failures, [], "round {round}");
         let proven = receipt.proven.unwrap();
         assert_eq!((proven.files, proven.bytes), (6, 16 + LARGE as u64), "round {round}");
-        // Size and time prove nothing: what came a second time was written a second time. A link is
-        // still a link.
+        // Size and time prove nothing: what arrived a second time was written a second time. A link
+        // is still a link.
         assert_eq!((receipt.there.files, receipt.there.links), (6, 2));
         let all = control::Progress { entries: 6, bytes: 16 + LARGE as u64 };
         assert_eq!(incoming.proving(), Some((all, all)));

@@ -127,7 +127,7 @@ fn what_is_listed_within_a_listed_folder_and_is_not_there_has_failed() {
 }
 
 /// A file and a folder that are hidden, by names of their own and in folders that are listed, too,
-/// against names that nothing has: whoever asks cannot tell one from the other.
+/// against names that nothing has: the requester cannot tell one from the other.
 #[test]
 fn what_is_hidden_is_answered_for_as_what_does_not_exist() {
     let scratch = scratch();

@@ -112,7 +112,7 @@ impl State {
         if was_refused { self.reports() } else { Ok(()) }
     }
 
-    /// Whoever has asked is told of an error.
+    /// The descriptor that asked hears of an error.
     pub(super) fn reports(&mut self) -> io::Result<()> {
         self.reported += 1;
         Err(errno(Errno::IO))

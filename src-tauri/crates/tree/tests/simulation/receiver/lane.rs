@@ -1,4 +1,4 @@
-//! One lane of the receiver on a thread of its own, which runs only while whoever feeds it waits.
+//! One lane of the receiver on a thread of its own, which runs only while its feeder waits.
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

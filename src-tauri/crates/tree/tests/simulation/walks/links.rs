@@ -146,7 +146,7 @@ enum Struck {
     PowerLost,
 }
 
-/// The receiver's disk, and what it remembers of what came before.
+/// The receiver's disk, and what it remembers of earlier sessions.
 struct Site {
     disk: Arc<Simulated>,
     brought: Arc<Mutex<HashMap<Vec<u8>, Brought>>>,
@@ -269,7 +269,7 @@ fn check_received(files: &Files, case: Case, struck: Struck) {
     if case.forgets(struck) {
         assert!(copies("a") >= 1, "{shown:?}");
     } else if case.numbers() && struck != Struck::Not {
-        // What came before the receiver was struck may be there under a number.
+        // What arrived before the receiver was struck may be there under a number.
         assert!(copies("a") >= 2, "{shown:?}");
     } else {
         assert_eq!(copies("a"), 2, "{shown:?}");

@@ -25,7 +25,7 @@ pub(super) enum Fault {
     /// The disk refuses writes, another program's sync is told so, and the receiver is killed
     /// before it asks.
     WritesRefused,
-    /// The same, and it is the receiver who is told.
+    /// The same, and the receiver hears of it.
     SyncFails,
     LaneCut,
     SessionCut,
