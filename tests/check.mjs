@@ -1,5 +1,5 @@
-// `npm run check`: every linter, each with its set-up. It continues after a failure, and runs no
-// tests.
+// `npm run check`: every linter, each with its set-up. It continues after a failure. Of the tests
+// it runs only the rules about how sources and documents are written.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { STATIC, TRIAL, needStandardLibrary } from "../src-tauri/packaging/build.mjs";
@@ -17,10 +17,13 @@ const FUZZ_FOLDER = join(ROOT, "tests/fuzz");
  */
 const ADVISORIES = "https://github.com/rustsec/advisory-db";
 const ADVISORIES_TIME_MAX_MS = 10_000;
+/** The house rules about sources and documents. */
+const WRITTEN = ["tests/house/words.test.mjs", "tests/house/sources.test.mjs"];
 const FORMAT = ["--check", "--", "--config-path", join(WORKSPACE, "rustfmt.toml")];
 
 const CHECKS = [
   ["set-up", setUp],
+  ["words, line lengths, length of the README", () => run(process.execPath, ["--test", ...WRITTEN])],
   ["format", () => run("cargo", ["fmt", "--all", "--check"], { cwd: WORKSPACE })],
   ["format of the test tool", () => run("cargo", ["fmt", ...FORMAT], { cwd: TOOLS_FOLDER })],
   ["format of the fuzz targets", () => run("cargo", ["fmt", ...FORMAT], { cwd: FUZZ_FOLDER })],
@@ -71,7 +74,7 @@ function judge(folder, ...checks) {
 function knownHoles() {
   const env = { ...process.env, GIT_TERMINAL_PROMPT: "0" };
   const asked = capture("git", ["ls-remote", "--exit-code", ADVISORIES, "HEAD"], { env, timeout: ADVISORIES_TIME_MAX_MS });
-  if (asked.status !== 0) return say(`skipped: known holes in dependencies: ${ADVISORIES} is not to be had from here`);
+  if (asked.status !== 0) return say(`skipped: known holes in dependencies: ${ADVISORIES} is unreachable from here`);
   for (const folder of [WORKSPACE, TOOLS_FOLDER, FUZZ_FOLDER]) judge(folder, "advisories");
 }
 

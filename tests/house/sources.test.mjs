@@ -15,15 +15,6 @@ function none(found) {
 const CRATES = ["model", "wire", "tree", "link", "copy", "bench", "engine", "daemon", "cli"];
 const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
 
-test("no comment is wider than 100 columns", () => {
-  const scripts = [...files("tests", ".mjs"), ...files("src", ".ts"), ...files("src-tauri/packaging", ".mjs")];
-  const wide = (path, comment) =>
-    text(path).split("\n").flatMap((line, at) => (comment.test(line) && line.length > 100 ? [`${path}:${at + 1}: ${line.length} columns`] : []));
-  const written = scripts.filter((path) => !path.endsWith("/bindings.ts"));
-  assert.ok(rust.length > 100 && written.length > 50);
-  none([...rust.flatMap((path) => wide(path, /^\s*\/\//)), ...written.flatMap((path) => wide(path, /^\s*(\/\/|\/\*\*|\* )/))]);
-});
-
 test("no file has marks of an unfinished merge", () => {
   const documents = ["README.md", "SECURITY.md", "src-tauri/ARCHITECTURE.md", ...files("docs", "")];
   const others = [...files("src", ""), ...files("tests", ".mjs", ".sh", ".json"), ...files("src-tauri/packaging", ""), ...rust];
@@ -281,6 +272,24 @@ test("docs/design/session.md names every control message", () => {
   assert.ok(messages.length > 25, messages.join(", "));
   const named = text("docs/design/session.md").match(/\b[A-Z][A-Za-z]+\b/g);
   assert.deepEqual(messages.filter((name) => !named.includes(name)), []);
+});
+
+test("docs/protocol.md has the version, the port and the limits of the code", () => {
+  const page = text("docs/protocol.md");
+  const limits = text("src-tauri/crates/wire/src/limits.rs");
+  const of = (name) => new RegExp(`pub const ${name}: \\w+ = (.*);`).exec(limits)[1];
+  const number = (name) => Function(`return ${of(name).replaceAll("_", "")}`)();
+  assert.match(page, new RegExp(`^Version ${of("VERSION")}\\.`, "m"));
+  assert.ok(page.includes(`${number("NAME_MAX")}, ${number("PATH_MAX").toLocaleString("en")} and ${number("DEVICE_NAME_MAX")} bytes`));
+  assert.ok(page.includes(`| a control message | ${number("CONTROL_FRAME_MAX") / 1024} KiB |`));
+  assert.ok(page.includes(`| top-level names of an offer | ${number("OFFERED_NAMES_MAX").toLocaleString("en")}, and ${number("OFFERED_BYTES_MAX") / 1048576} MiB |`));
+  assert.ok(page.includes(`| lanes of a transfer | ${number("LANES_MAX")} |`));
+});
+
+test("the operation that docs/design/service.md shows is the one of the code", () => {
+  const [, sample] = /```rust\n\/\/\/ .*\n([\s\S]*?)```/.exec(text("docs/design/service.md"));
+  const plain = (source) => source.replace(/\s+/g, " ").trim();
+  assert.ok(plain(text("src-tauri/crates/daemon/src/control/api.rs")).includes(plain(sample)));
 });
 
 /** Whether `crate::module::Item` exists: a module's file or folder, or an item in such a file. */
