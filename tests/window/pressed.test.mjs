@@ -1,16 +1,17 @@
-// What a person presses stays under the pointer: the button that sends, the question before much is
-// stopped, and the toast beside the sidebar. With the real pointer.
+// What a person presses or drops on stays under the pointer and can be read: the button that sends,
+// cards, the question before much is stopped, and the toast beside the sidebar. With the real
+// pointer.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CODE, EXIT, receiver } from "../transfer/harness.mjs";
 import { Device } from "../setup/devices.mjs";
 import { braked } from "../setup/wire.mjs";
-import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
+import { configOf, folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { clickAt, middleOf, placeWindow } from "./lib/drag.mjs";
+import { clickAt, dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, press } from "./lib/keyboard.mjs";
 import { eventually, line, showing, sleep } from "./lib/webdriver.mjs";
 
@@ -27,18 +28,20 @@ const SETTLED_MS = 500;
 async function meet(t, fill) {
   const base = folder();
   const near = await windowDevice(base, "near");
+  // No card of another device appears.
+  appendFileSync(configOf(near), "announce = false\n");
   const inbox = join(base, "inbox");
   const tree = join(base, "scans");
   for (const path of [inbox, tree]) mkdirSync(path);
   fill(tree);
-  const receiving = await receiver(t, new Device(base, "far"), inbox, { once: false });
+  const receiving = await receiver(t, new Device(base, "far-away-ws"), inbox, { once: false });
   const network = await braked(receiving.target, MUCH.fast);
   t.after(() => network.close());
   const paired = await near.run(["pair", network.target, "--code-file", near.codeFile(CODE)]);
   assert.equal(paired.status, EXIT.all, paired.said());
   const page = await openWindow(t, near, {}, ["--show", "send", tree]);
   await page.wait(showing("scans"));
-  return { page, network };
+  return { page, network, tree };
 }
 
 /** Where an element is, and whether it can be pressed. */
@@ -68,6 +71,23 @@ for (const width of [360, 800]) {
     await page.wait(line("scans", "Sent"));
   });
 }
+
+driven("over a card of a narrow window the words of what a drop does are whole", async (t) => {
+  const { page, tree } = await meet(t, (tree) => writeFileSync(join(tree, "one"), "1"));
+  const card = await middleOf(page, await placeWindow(page, 360, 780), CARD);
+  const still = await boxOf(page, CARD);
+  await dragOnto(t, [tree], card, async () => {
+    await page.wait(showing("Send 1 folder to far-away-ws"));
+    await keepPicture(page, "pressed-over-360");
+    assert.deepEqual(await boxOf(page, CARD), still, "the card stays as it is");
+    const below = await page.script((card) => {
+      const words = document.querySelector(`${card} .drops`).getBoundingClientRect();
+      return document.querySelector(card).getBoundingClientRect().bottom - words.bottom;
+    }, CARD);
+    assert.ok(below >= 0, `the words end ${-below} pixels below the card`);
+  });
+  await page.wait(line("scans", "Sent"));
+});
 
 driven("the question before much is stopped stays once the transfer has ended, and a late press hits nothing below it", async (t) => {
   const { page, network } = await meet(t, (tree) => {
