@@ -1,8 +1,6 @@
 // A note that is about to be sent, in words: what was dropped or pasted may come from anywhere, so
 // what could mislead is escaped.
-
-/** Of a note, in bytes: the engine's limit. */
-const LEN_MAX = 65_536;
+import { NOTE_LEN_MAX } from "./ipc/bindings";
 
 /** Characters of the line that is shown. */
 const LINE_LEN_MAX = 120;
@@ -19,7 +17,7 @@ export function noteLength(text: string): number {
 /** Whether a text can be sent as a note. */
 export function isNote(text: string): boolean {
   const length = noteLength(text);
-  return length > 0 && length <= LEN_MAX;
+  return length > 0 && length <= NOTE_LEN_MAX;
 }
 
 /** The first line of a text that has something, short and safe to show. */

@@ -75,7 +75,7 @@ describe("faults in words", () => {
 
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_seconds: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, share: "s" };
+    const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_seconds: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, share: "s", kind: "device" };
     const rest = { expected: "e", found: "f", published: [], id: "i", now: null, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const trouble = code === "share_unavailable" ? "missing" : "full";

@@ -5,6 +5,7 @@ import { bytes, duration } from "./format";
 import type {
   Aim,
   DeclineReason,
+  NotFoundKind,
   Operation,
   Fault,
   FreeSpace,
@@ -26,6 +27,7 @@ import type {
   Invalid,
   UserTlsReason,
 } from "./ipc/bindings";
+import { NOTE_LEN_MAX } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import type { Arguments } from "./messages/arguments";
 import { unfitName } from "./names";
@@ -152,7 +154,7 @@ function invalid(why: Invalid): Sentence {
     case "name_taken":
       return says("fault.unfit.nameTaken");
     case "note":
-      return says("fault.unfit.note");
+      return says("fault.unfit.note", { n: NOTE_LEN_MAX });
     case "ambiguous_id":
       return says("fault.unfit.ambiguousId");
     case "ambiguous_name":
@@ -521,6 +523,10 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return says("fault.grown", { peer, size: bytes(fault.bytes) });
     case "gone":
       return says("fault.gone");
+    case "not_found":
+      return nothingFoundWords(fault.kind, fault.name);
+    case "service_not_running":
+      return { what: t("fault.serviceNotRunning"), next: "" };
     case "service_gone":
       return says("fault.serviceGone");
     case "service_failed":
@@ -547,9 +553,35 @@ function rowOf(fault: Fault, peer: string): Sentence {
   }
 }
 
+/** That nothing of that kind has this name, ID or number. */
+function nothingFoundWords(kind: NotFoundKind, name: string): Sentence {
+  switch (kind) {
+    case "device":
+      return { what: t("fault.notFound.device", { name }), next: "" };
+    case "offer":
+      return { what: t("fault.notFound.offer", { name }), next: "" };
+    case "pairing_request":
+      return { what: t("fault.notFound.pairingRequest", { name }), next: "" };
+    case "blocked_device":
+      return { what: t("fault.notFound.blockedDevice", { name }), next: "" };
+    case "transfer":
+      return { what: t("fault.notFound.transfer", { name }), next: "" };
+    case "past_transfer":
+      return { what: t("fault.notFound.pastTransfer", { name }), next: "" };
+    case "note":
+      return { what: t("fault.notFound.note", { name }), next: "" };
+    case "unfinished":
+      return { what: t("fault.notFound.unfinished", { name }), next: "" };
+    case "receiver":
+      return { what: t("code.notFound", { number: name }), next: t("code.notFound.next") };
+    default:
+      return unknown(kind);
+  }
+}
+
 /** Whether it is about the service rather than what was asked of it. */
 export function isOfService(fault: Fault): boolean {
-  return ["service_gone", "service_failed", "service_differs"].includes(fault.code);
+  return ["service_not_running", "service_gone", "service_failed", "service_differs"].includes(fault.code);
 }
 
 /** A fault as a part of a view says it: that there is no service stands above each view already. */

@@ -8,7 +8,7 @@ use ringway_daemon::control::protocol::{PageAnswers, PageCall};
 use ringway_daemon::dto::CopyFolder;
 use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, PathThere, Pick, Recipient, Sent, Update};
 use ringway_daemon::language::Language;
-use ringway_model::{Fault, IntoHome, Invalid, OnConflict, Share, SharedWith};
+use ringway_model::{Fault, IntoHome, Invalid, NoteText, OnConflict, Share, SharedWith};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow, Wry};
 use tauri_plugin_dialog::{DialogExt, FileDialogBuilder, FilePath};
@@ -48,6 +48,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             start_service,
         ])
         .typ::<PageAnswers>()
+        .constant("NOTE_LEN_MAX", NoteText::LEN_MAX)
         // Bytes and milliseconds: JSON numbers are exact up to 9 PB and 285,000 years.
         .dangerously_cast_bigints_to_number()
         // One type each way: nothing here is serialised otherwise than it is read.
@@ -107,7 +108,7 @@ async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick
     service.choose(paths).await
 }
 
-/// Chooses the files that were copied elsewhere, for the key that pastes; none where the clipboard
+/// Chooses the files that were copied elsewhere, for the key that pastes; `None` if the clipboard
 /// has no files.
 #[tauri::command]
 #[specta::specta]
@@ -116,7 +117,7 @@ async fn paste_sources(link: State<'_, Link>, window: WebviewWindow) -> Answer<O
     link.service().await?.choose(files).await
 }
 
-/// The text that was copied elsewhere, for the key that pastes; none where the clipboard has none.
+/// The text that was copied elsewhere, for the key that pastes; `None` if the clipboard has none.
 #[tauri::command]
 #[specta::specta]
 async fn paste_text(window: WebviewWindow) -> Answer<Option<String>> {
@@ -162,7 +163,7 @@ async fn send(
     }
 }
 
-/// Asks for another folder to copy into; none where none was picked.
+/// Asks for another folder to copy into; `None` if none was picked.
 #[tauri::command]
 #[specta::specta]
 async fn choose_copy_folder(link: State<'_, Link>, window: WebviewWindow, chosen: u32) -> Answer<Option<CopyFolder>> {
@@ -173,7 +174,7 @@ async fn choose_copy_folder(link: State<'_, Link>, window: WebviewWindow, chosen
     service.copy_folder(chosen).await
 }
 
-/// Asks for a folder, and gets entries of another device's share into it; none where none was
+/// Asks for a folder, and gets entries of another device's share into it; `None` if none was
 /// picked.
 #[tauri::command]
 #[specta::specta]
@@ -202,7 +203,7 @@ async fn get_into(
 }
 
 /// Shares the folders of a choice with some paired devices, or with all; where one is a home, only
-/// after a native dialog has asked. None where that was answered no.
+/// after a native dialog has asked. `None` if that was answered no.
 #[tauri::command]
 #[specta::specta]
 async fn share_chosen(

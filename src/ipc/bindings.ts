@@ -72,6 +72,9 @@ export const commands = {
 	startService: () => typedError<null, Fault>(__TAURI_INVOKE("start_service")),
 };
 
+/* Constants */
+export const NOTE_LEN_MAX = 65536 as const;
+
 /* Types */
 /**  This program's version, and where it keeps what it owns. */
 export type About = {
@@ -748,7 +751,7 @@ export type Fault =
 /**  The limit. */
 has: number; 
 /**  The smallest limit that is enough. */
-least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; kept?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; kept?: never; kind?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An operation on a local path. */
 ({ code: "path"; 
 /**  The path. */
@@ -756,7 +759,7 @@ path: PathText;
 /**  What was being done. */
 operation: Operation; 
 /**  What the kernel said. */
-source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  Everything has arrived, but an entry could not be given its final name in the destination.
  *  What is complete is kept, and the same send continues with it.
@@ -769,29 +772,29 @@ operation: Operation;
 /**  What the kernel said. */
 source: OsError; 
 /**  The first top-level paths that did get their names. */
-published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The other device has no share of that name that this device may read. It does not say which:
  *  a share of others is not revealed.
  */
 ({ code: "not_shared"; 
 /**  The name that was asked for. */
-share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The other device has no drop box of that name for this device. It does not say whether it
  *  has a share of that name: one of others is not revealed.
  */
 ({ code: "no_drop_box"; 
 /**  The name that was asked for. */
-share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The program that runs at the other device serves no requests: it only receives. */
-({ code: "not_served" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "not_served" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other device shares that folder with this one, and cannot read it now. */
 ({ code: "share_unavailable"; 
 /**  The share's name. */
 share: string; 
 /**  Why. */
-trouble: ShareTrouble }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
+trouble: ShareTrouble }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
 /**  An operation on a path in a share of the other device. */
 ({ code: "path_there"; 
 /**  The share's name and the path in it. */
@@ -799,7 +802,7 @@ path: PathText;
 /**  What was being done. */
 operation: Operation; 
 /**  What the kernel said there. */
-source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection ended before the other device had answered what was asked about its shares. */
 {
 	code: "answer_lost",
@@ -810,25 +813,25 @@ source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: n
  */
 ({ code: "asking_stopped"; 
 /**  For how long. */
-seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  Nothing could be asked about the other device's shares for so long, in the session of what
  *  is got from it: that is paused, interrupted or not connected yet.
  */
 ({ code: "asking_interrupted"; 
 /**  For how long. */
-seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No more of a listing was read for so long that the other device gave its place to others. */
-({ code: "answer_paused" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "answer_paused" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The other device answers as many questions about shares, or has as many connections, as it
  *  may.
  */
-({ code: "answer_busy" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "answer_busy" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The target is neither a paired device's name nor an address. */
 ({ code: "unknown_target"; 
 /**  The text that was given. */
-target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer could not be reached at any of its addresses. */
 ({ code: "unreachable"; 
 /**  The addresses that were tried, as `host:port`. */
@@ -836,7 +839,7 @@ target: string;
 /**  The error at the last address. */
 source: OsError; 
 /**  Commands that open the port at the other machine, if its firewall may be the reason. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Listening failed, for example because the port is taken. */
 ({ code: "listen"; 
 /**  The address that was asked for. */
@@ -844,7 +847,7 @@ address: string;
 /**  What the kernel said. */
 source: OsError; 
 /**  Commands that show which program has the port. */
-remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The receiver declined. */
 {
 	code: "declined",
@@ -854,7 +857,7 @@ remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?:
 /**  The side that cancelled. */
 by: Side; 
 /**  Whether what arrived was to be kept at the receiver, so that the same send resumes. */
-kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection ended before the receipt. */
 {
 	code: "connection_lost",
@@ -863,47 +866,47 @@ kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?
  *  The receiver closed a new connection before anything was sent on it: it has no place for
  *  another one, or is ending.
  */
-({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer broke the protocol. */
 ({ code: "protocol"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other device has a name that reads as an id or an address, which no device may have. */
-({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The receipt contradicts what was sent, the failures that were listed, or itself: it is
  *  unknown what arrived.
  */
 ({ code: "receipt_contradicts"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  For the whole time limit, the receiver took nothing more and reported no work of its own; or
  *  its own work took longer than any disk needs. What is complete there is kept.
  */
 ({ code: "stalled"; 
 /**  The time, in seconds. */
-seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer speaks no protocol version that this device speaks. */
 ({ code: "version"; 
 /**  This device's version. */
 ours: number; 
 /**  The peer's version. */
-theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  TLS failed: the peer is not Ringway, or somebody tampers with the connection. */
 ({ code: "tls"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Kernel TLS was required, and is unavailable on this machine. */
 ({ code: "no_kernel_tls"; 
 /**  Why. */
 reason: UserTlsReason; 
 /**  Commands that turn it on, if its module is not loaded. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  io_uring was required, and is unavailable on this machine. */
 ({ code: "no_io_uring"; 
 /**  Why. */
-reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings file has an invalid value. */
 ({ code: "config"; 
 /**  The file. */
@@ -913,7 +916,7 @@ line: number | null;
 /**  What is wrong, in English. */
 detail: string; 
 /**  The setting that was probably meant, where its name is misspelt. */
-nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; more?: never; name?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings, the identity or the trust store cannot be used. */
 ({ code: "store"; 
 /**  The file or folder. */
@@ -921,7 +924,7 @@ path: PathText;
 /**  The kind of trouble, which decides the remedy. */
 trouble: StoreTrouble; 
 /**  What is wrong with it, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
 /**  The request is invalid. */
 {
 	code: "invalid",
@@ -929,17 +932,17 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  This machine lacks something that is needed, or an internal error happened. */
 ({ code: "machine"; 
 /**  What, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other side failed during the transfer, and reports the reason itself. */
-({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination ran out of free space during the transfer, or the copy. */
 ({ code: "destination_full"; 
 /**  What it has and lacks; none if there are no figures. */
-shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  This device can announce nothing on the local network, or hears nothing there. */
 ({ code: "discovery"; 
 /**  The message of the mDNS library. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The sender found or sent more than the receiver accepts without asking a person. What is
  *  complete is kept, and a person is asked when the same is offered again.
@@ -948,43 +951,49 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  The most that it accepts, in bytes of contents. */
 bytes_max: number; 
 /**  Whose rule that is: [`Side::Here`] at the receiver. */
-by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  A person has paused it, and nobody resumed it in time. What is complete is kept. */
 ({ code: "paused"; 
 /**  The side that paused it. */
-by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A person here forgot the other device while the transfer ran. Its unfinished files are
  *  removed.
  */
-({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The right to read what is got has ended while it was got: it is not shared with that device
  *  any more, or the device was forgotten. What arrived is kept.
  */
 ({ code: "no_longer_shared"; 
 /**  The side that shared it. */
-by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination was removed, renamed or unmounted during the transfer. */
-({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The program that moved it ended before it did: it was stopped or killed, or the device lost
  *  power. The figures are those that were noted last.
  */
-({ code: "program_ended" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "program_ended" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Nobody here answered an offer in time, or before it was withdrawn. */
-({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An offer has grown beyond the size that was shown when it was accepted. It still waits. */
 ({ code: "grown"; 
 /**  Its size now, in bytes of contents. */
-bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A client refers to something that is gone: it was answered, withdrawn or forgotten
  *  meanwhile.
  */
-({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  Nothing of that kind has the name, id or number that was given. */
+({ code: "not_found"; 
+/**  What was looked for. */
+kind: NotFoundKind; 
+/**  The name, id or number that was given. */
+name: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Not all of what was selected is remembered, so it cannot be sent or got again. */
-({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  An entry of the history was sent to `was` before, and nobody has confirmed outside the page
  *  that it may be sent to `to`.
@@ -997,23 +1006,25 @@ more: number;
 /**  The new target. */
 to: string; 
 /**  The target before. */
-was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
+was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
 /**  The typed text cannot be a code. */
-({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code contains that word. */
 ({ code: "unknown_word"; 
 /**  1 for the first word, 2 for the second. */
-position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code has a number that large. */
-({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The service of this machine is not running. */
+({ code: "service_not_running" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection to the service of this machine has ended. */
-({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The service could not be started, or does not answer. */
 ({ code: "service_failed"; 
 /**  How, in English. */
 detail: string; 
 /**  Commands that show why. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The running service has another version than this program. */
 ({ code: "service_differs"; 
 /**  This program's version. */
@@ -1021,21 +1032,21 @@ ours: string;
 /**  The service's. */
 theirs: string; 
 /**  Commands that replace it. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  systemd does not let the service's unit be switched on or off. */
 ({ code: "systemd"; 
 /**  The message of systemd. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No `ringway` was found that will still exist at the next login. */
-({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No file manager could be started. */
 ({ code: "no_file_manager"; 
 /**  The path that was to be shown. */
-path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An error that is known only by its sentence: of a past transfer, or from a newer program. */
 ({ code: "other"; 
 /**  The sentence, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; kind?: never; least?: never; line?: never; more?: never; name?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Authentication failed. Its own codes are on the same level as those above. */
 AuthError;
 
@@ -1351,6 +1362,27 @@ export type NoteContents = {
 	/**  To be copied: exactly what was sent. */
 	text: string,
 };
+
+/**  What a [`Fault::NotFound`] looked for. */
+export type NotFoundKind = 
+/**  A paired device, by its name or the beginning of its id. */
+"device" | 
+/**  An offer that waits for an answer, by a device's name or an id. */
+"offer" | 
+/**  A request to pair, by a device's name or an id. */
+"pairing_request" | 
+/**  A blocked device, by its name or an id. */
+"blocked_device" | 
+/**  A transfer that runs or waits, by a device's name or an id. */
+"transfer" | 
+/**  A transfer of the history, by its number. */
+"past_transfer" | 
+/**  A note, by its number. */
+"note" | 
+/**  An unfinished transfer, by its id. */
+"unfinished" | 
+/**  A receiver on the local network, by the number of the code that it shows. */
+"receiver";
 
 /**  What an offer says of itself before anything moves, and where it would land. */
 export type Offer = {

@@ -351,6 +351,7 @@ export interface Arguments {
   "fault.unfit.ambiguousName.next": { name: string };
   "fault.unfit.ownFolder": { folder: string };
   "fault.unfit.homeFolder": { folder: string };
+  "fault.unfit.note": { n: number };
   "fault.unfit.shareNameTaken": { name: string };
   "fault.unfit.unknownShare": { name: string };
   "fault.unfit.sharedOwnFolder": { folder: string };
@@ -386,6 +387,14 @@ export interface Arguments {
   "fault.misleadingName": { peer: string };
   "fault.unanswered.next": { peer: string };
   "fault.grown": { peer: string; size: string };
+  "fault.notFound.device": { name: string };
+  "fault.notFound.offer": { name: string };
+  "fault.notFound.pairingRequest": { name: string };
+  "fault.notFound.blockedDevice": { name: string };
+  "fault.notFound.transfer": { name: string };
+  "fault.notFound.pastTransfer": { name: string };
+  "fault.notFound.note": { name: string };
+  "fault.notFound.unfinished": { name: string };
   "fault.serviceFailed": { detail: string };
   "fault.serviceDiffers": { ours: string; theirs: string };
   "fault.systemd": { detail: string };

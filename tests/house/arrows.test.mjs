@@ -22,7 +22,7 @@ function dependencies(name, kinds = [null, "build"]) {
 const ARROWS = {
   "ringway-model": [],
   "ringway-wire": ["ringway-model"],
-  "ringway-sys": [],
+  "ringway-sys": ["ringway-model"],
   "ringway-tree": ["ringway-model", "ringway-sys", "ringway-wire"],
   "ringway-copy": ["ringway-model", "ringway-sys", "ringway-tree"],
   "ringway-link": ["ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],

@@ -110,7 +110,7 @@ test("a send with the code that `ringway code` shows is accepted, the next one d
   assert.deepEqual(await asked(far, ["offers"]), []);
   const gone = await far.run(["accept", "near"]);
   assert.equal(gone.status, EXIT.failed);
-  assert.match(gone.stderr, /There is no offer "near" here/);
+  assert.match(gone.stderr, /No offer “near” is waiting/);
 
   const said = serving.events.map(({ event }) => event).filter((event) => ["offer_waits", "answered", "started", "finished"].includes(event));
   const received = ["offer_waits", "answered", "started", "finished"];
@@ -169,7 +169,7 @@ test("status shows the receiver, waiting offers and running transfers; stop ends
   const nobody = await far.run(["status", "--json"]);
   assert.equal(nobody.status, EXIT.failed);
   assert.deepEqual(nobody.events[0], { event: "service", running: false });
-  assert.match(nobody.stderr, /The service does not run.*\n.*ringway serve/);
+  assert.match(nobody.stderr, /The background service is not running.*\n.*ringway serve/);
 
   const serving = await service(t, far, inbox);
   const [status] = await asked(far, ["status"]);

@@ -67,7 +67,7 @@ test("sharing again under the same name sets who may read, and another folder ne
   assert.match(taken.stderr, /Another shared folder has the name “results”/);
   const stranger = await far.run(["share", "add", other, "--with", "nobody"]);
   assert.equal(stranger.status, EXIT.failed, stranger.said());
-  assert.match(stranger.stderr, /No device called "nobody" is known here/);
+  assert.match(stranger.stderr, /No paired device is called “nobody”/);
   assert.equal((await asked(far, ["share"])).length, 1);
 });
 

@@ -2,6 +2,7 @@ import { screen, waitFor } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test, vi } from "vitest";
+import { NOTE_LEN_MAX } from "../../ipc/bindings";
 import { t } from "../../messages";
 import { chosen, labWs, moving, startWindow } from "../../testing/shell";
 
@@ -58,7 +59,7 @@ describe("a note", () => {
   test("that is too long is refused, and says so", async () => {
     const shell = await startWindow({}, { paste_text: () => "n".repeat(65_537) });
     await user.keyboard("{Control>}v{/Control}");
-    expect(await screen.findByText(t("fault.unfit.note"))).toBeVisible();
+    expect(await screen.findByText(t("fault.unfit.note", { n: NOTE_LEN_MAX }))).toBeVisible();
     expect(shell.app.note.text).toBeNull();
   });
 
@@ -125,7 +126,7 @@ describe("a note", () => {
     expect(shell.app.note.text).toBeNull();
   });
 
-  test("that was copied elsewhere becomes one by the button, which says so where there is none", async () => {
+  test("that was copied elsewhere becomes one by the button, which says so if there is none", async () => {
     let copied: string | null = null;
     await startWindow({ devices: [labWs] }, { paste_text: () => copied });
     await user.click(screen.getByRole("button", { name: t("note.paste") }));

@@ -80,7 +80,7 @@ export default [
   },
   {
     title: "a standing secret goes to an address",
-    keys: ["Say to whom: ringway send FOLDER ADDRESS."],
+    keys: ["Add the receiver's address: ringway send FOLDER ADDRESS."],
     async run(t, follower) {
       const { near, far, inbox, source } = strangers(t);
       const secret = "correct horse battery staple 2026";

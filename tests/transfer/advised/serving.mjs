@@ -146,7 +146,7 @@ export default [
   },
   {
     title: "what waits at the service is shown and taken in, or it is ended, where `ringway recv` was to receive",
-    keys: ["`ringway offers` shows what waits there, `ringway accept` takes it in.", "or end it: `ringway stop`."],
+    keys: ["`ringway offers` lists its offers, `ringway accept` accepts one.", "or stop it: `ringway stop`."],
     async run(t, follower) {
       const { far, inbox, tree, serving, slow } = await served(t);
       const sending = slow();

@@ -17,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use clap::builder::StyledStr;
+use clap::builder::{PossibleValue, PossibleValuesParser, StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
@@ -45,10 +45,10 @@ pub(crate) use service::{
 use share::{LS_HELP, SHARE_HELP};
 pub(crate) use share::{LsArgs, ShareAction, ShareArgs};
 
-const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
+const ABOUT: &str = "Moves folders between Linux devices, encrypted, and copies them inside one, with nothing lost";
 
 const LONG_ABOUT: &str = "\
-Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost.
+Moves folders between Linux devices, encrypted, and copies them inside one, with nothing lost.
 
 `ringway recv` on the machine that receives, `ringway send FOLDER HOST` on the machine that sends. The receiver shows a code; the sender asks for it the first time. Afterwards the two know each other.
 
@@ -89,16 +89,16 @@ fn with_copy_statuses() -> String {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Receive folders and files from other machines
+    /// Receive folders and files from other devices
     #[command(after_long_help = with_statuses(RECV_HELP))]
     Recv(RecvArgs),
-    /// Send folders and files to another machine
+    /// Send folders and files to another device
     #[command(override_usage = SEND_USAGE, after_long_help = with_statuses(&format!("{SEND_HELP}\n\n{SELECTION_HELP}")))]
     Send(Box<SendArgs>),
-    /// Get folders and files that another machine shares with this one
+    /// Get folders and files that another device shares with this one
     #[command(override_usage = GET_USAGE, after_long_help = with_statuses(&format!("{GET_HELP}\n\n{SELECTION_HELP}")))]
     Get(Box<GetArgs>),
-    /// Copy folders and files inside this machine, as `cp -a` does
+    /// Copy folders and files inside this device, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
     /// Receive in the background: the service that the window, the tray and the commands below talk
@@ -135,10 +135,10 @@ pub(crate) enum Command {
     Resume(TransferArgs),
     /// End the service
     Stop(ReportArgs),
-    /// Pair this machine with a receiver, without sending anything
+    /// Pair this device with a receiver, without sending anything
     #[command(after_long_help = with_statuses(PAIR_HELP))]
     Pair(PairArgs),
-    /// List, rename or forget the devices that this machine knows, and set a rule for their offers
+    /// List, rename or forget the devices that this one knows, and set a rule for their offers
     Devices(DevicesArgs),
     /// Share folders with paired devices, list the shared folders, or stop sharing one
     #[command(after_long_help = with_statuses(SHARE_HELP))]
@@ -154,10 +154,10 @@ pub(crate) enum Command {
     /// Show this device's settings, or change them
     #[command(after_long_help = with_statuses(SETTINGS_HELP))]
     Settings(SettingsArgs),
-    /// Say in plain words what this machine can do, what makes it slower, and what keeps others
+    /// Say in plain words what this device can do, what makes it slower, and what keeps others
     /// from reaching it
     Doctor(ReportArgs),
-    /// Measure the speed of Ringway's parts on this machine (left out of packages)
+    /// Measure the speed of Ringway's parts on this device (left out of packages)
     Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETIONS_HELP)]
@@ -440,7 +440,7 @@ pub(crate) struct DevicesArgs {
 pub(crate) enum DevicesAction {
     /// List them (the default)
     List,
-    /// Give a device another name on this machine
+    /// Give a device another name on this device
     Rename {
         /// Its name or the beginning of its id
         old: String,
@@ -449,7 +449,7 @@ pub(crate) enum DevicesAction {
     },
     /// Forget a device: it must pair again before it may send or be sent to
     ///
-    /// Its transfers on this machine end within about a second, also those of the service and of
+    /// Its transfers on this device end within about a second, also those of the service and of
     /// other commands, and their unfinished files are removed. What the device sent before stays,
     /// and so does what was interrupted earlier, for a week.
     Forget {
@@ -593,12 +593,12 @@ pub(crate) struct CodeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
     /// What encrypts at this end: the kernel, userspace, or the kernel if it can
-    #[arg(long, value_enum, default_value_t = TlsArg::Auto)]
-    pub(crate) tls: TlsArg,
+    #[arg(long, value_parser = one_of(TLS), default_value = "auto")]
+    pub(crate) tls: TlsMode,
     /// How files are read and written at this end: io_uring, plain system calls, or whichever is
     /// faster
-    #[arg(long, value_enum, default_value_t = IoArg::Auto)]
-    pub(crate) io: IoArg,
+    #[arg(long, value_parser = one_of(IO), default_value = "auto")]
+    pub(crate) io: IoMode,
 }
 
 /// How much is reported, and how.
@@ -622,110 +622,53 @@ pub(crate) struct ReportArgs {
     pub(crate) json: bool,
 }
 
+/// The values of an option, each with its help.
+type Choices<T> = &'static [(&'static str, &'static str, T)];
+
 /// `--on-conflict`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ConflictArg {
-    /// Replace files whose size or time differs
-    Replace,
-    /// Keep the existing files
-    Keep,
-    /// Keep both: the new file's name gets a number
-    Rename,
-    /// Keep both, or update the previous copy from the same device: files that were edited here
-    /// stay, and their new versions get a number
-    Update,
-}
+pub(crate) const ON_CONFLICT: Choices<OnConflict> = &[
+    ("replace", "Replace files whose size or time differs", OnConflict::Replace),
+    ("keep", "Keep the existing files", OnConflict::Keep),
+    ("rename", "Keep both: the new file's name gets a number", OnConflict::Rename),
+    (
+        "update",
+        "Keep both, or update the previous copy from the same device: files that were edited here stay, and their new versions get a number",
+        OnConflict::RenameTop,
+    ),
+];
 
 /// `--compress`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompressArg {
-    /// While it saves time
-    Auto,
-    /// Never
-    Off,
-}
-
-impl From<CompressArg> for Compression {
-    fn from(arg: CompressArg) -> Self {
-        match arg {
-            CompressArg::Auto => Self::Auto,
-            CompressArg::Off => Self::Off,
-        }
-    }
-}
+pub(crate) const COMPRESS: Choices<Compression> =
+    &[("auto", "While it saves time", Compression::Auto), ("off", "Never", Compression::Off)];
 
 /// `--delta`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeltaArg {
-    /// While the network is slower than comparing
-    Auto,
-    /// Always
-    On,
-    /// Never
-    Off,
-}
-
-impl From<DeltaArg> for Delta {
-    fn from(arg: DeltaArg) -> Self {
-        match arg {
-            DeltaArg::Auto => Self::Auto,
-            DeltaArg::On => Self::On,
-            DeltaArg::Off => Self::Off,
-        }
-    }
-}
+pub(crate) const DELTA: Choices<Delta> = &[
+    ("auto", "While the network is slower than comparing", Delta::Auto),
+    ("on", "Always", Delta::On),
+    ("off", "Never", Delta::Off),
+];
 
 /// `--tls`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TlsArg {
-    /// The kernel if it can, else userspace
-    Auto,
-    /// The kernel, or fail
-    Kernel,
-    /// Userspace
-    User,
-}
+pub(crate) const TLS: Choices<TlsMode> = &[
+    ("auto", "The kernel if it can, else userspace", TlsMode::Auto),
+    ("kernel", "The kernel, or fail", TlsMode::Kernel),
+    ("user", "Userspace", TlsMode::User),
+];
 
 /// `--io`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IoArg {
-    /// io_uring if it is available, else plain system calls
-    Auto,
-    /// io_uring, or fail
-    Uring,
-    /// Plain system calls
-    Sync,
-}
+pub(crate) const IO: Choices<IoMode> = &[
+    ("auto", "io_uring if it is available, else plain system calls", IoMode::Auto),
+    ("uring", "io_uring, or fail", IoMode::Uring),
+    ("sync", "Plain system calls", IoMode::Sync),
+];
 
-impl From<ConflictArg> for OnConflict {
-    fn from(arg: ConflictArg) -> Self {
-        match arg {
-            ConflictArg::Replace => Self::Replace,
-            ConflictArg::Keep => Self::Keep,
-            ConflictArg::Rename => Self::Rename,
-            ConflictArg::Update => Self::RenameTop,
-        }
-    }
-}
-
-impl From<TlsArg> for TlsMode {
-    fn from(arg: TlsArg) -> Self {
-        match arg {
-            TlsArg::Auto => Self::Auto,
-            TlsArg::Kernel => Self::Kernel,
-            TlsArg::User => Self::User,
-        }
-    }
-}
-
-impl From<IoArg> for IoMode {
-    fn from(arg: IoArg) -> Self {
-        match arg {
-            IoArg::Auto => Self::Auto,
-            IoArg::Uring => Self::Uring,
-            IoArg::Sync => Self::Sync,
-        }
-    }
+/// Parses one of these values.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(choices: Choices<T>) -> impl TypedValueParser<Value = T> {
+    let names = choices.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(move |typed| {
+        let chosen = choices.iter().find(|(name, ..)| *name == typed);
+        chosen.map(|(.., value)| *value).ok_or("not one of the values")
+    })
 }
 
 /// What one PATH of `send` means: with a slash at its end, the folder's contents, as in rsync. `.`
@@ -778,7 +721,7 @@ mod tests {
         assert_eq!(args.dest.as_deref(), Some(Path::new("in")));
         assert!(args.once && args.yes);
         assert_eq!(OnConflict::from(args.landing.on_conflict), OnConflict::Rename);
-        assert_eq!((TlsMode::from(args.paths.tls), IoMode::from(args.paths.io)), (TlsMode::User, IoMode::Sync));
+        assert_eq!((args.paths.tls, args.paths.io), (TlsMode::User, IoMode::Sync));
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! Exit statuses: the one list of them, and which error or report leads to which.
+//! Exit statuses: the one list of them, and which fault or report leads to which.
 use std::process::ExitCode;
 
-use ringway_engine::SecretError;
 use ringway_model::{Fault, Outcome, Report};
 
 /// How the command ends. The numbers are an interface for scripts: `--help` and the man page list
@@ -24,7 +23,7 @@ pub(crate) enum Exit {
     NotAuthenticated = 5,
     /// SIGHUP ended it: its terminal was closed.
     HungUp = 129,
-    /// Whoever read what it prints has gone before all of it was printed, as with `| head`: what a
+    /// The reader of its output closed it before all of it was printed, as with `| head`: what a
     /// shell says of a program that SIGPIPE has killed.
     NoReader = 141,
     /// SIGTERM ended it (128 and its number, as a shell says it of what a signal has killed).
@@ -66,8 +65,62 @@ impl From<&Fault> for Exit {
         match error {
             Fault::Auth(_) => Self::NotAuthenticated,
             Fault::Declined(_) | Fault::TurnedAway => Self::Declined,
-            Fault::Config { .. } | Fault::Invalid(_) => Self::Usage,
-            _ => Self::Failed,
+            Fault::Config { .. }
+            | Fault::Invalid(_)
+            | Fault::NotACode
+            | Fault::UnknownWord { .. }
+            | Fault::CodeNumberTooLarge => Self::Usage,
+            Fault::FewDescriptors { .. }
+            | Fault::Path { .. }
+            | Fault::NotPublished { .. }
+            | Fault::NotShared { .. }
+            | Fault::NoDropBox { .. }
+            | Fault::NotServed
+            | Fault::ShareUnavailable { .. }
+            | Fault::PathThere { .. }
+            | Fault::AnswerLost(_)
+            | Fault::AskingStopped { .. }
+            | Fault::AskingInterrupted { .. }
+            | Fault::AnswerPaused
+            | Fault::AnswerBusy
+            | Fault::UnknownTarget { .. }
+            | Fault::Unreachable { .. }
+            | Fault::Listen { .. }
+            | Fault::Cancelled { .. }
+            | Fault::ConnectionLost(_)
+            | Fault::Protocol { .. }
+            | Fault::MisleadingName
+            | Fault::ReceiptContradicts { .. }
+            | Fault::Stalled { .. }
+            | Fault::Version { .. }
+            | Fault::Tls { .. }
+            | Fault::NoKernelTls { .. }
+            | Fault::NoIoUring { .. }
+            | Fault::Store { .. }
+            | Fault::Machine { .. }
+            | Fault::FailedThere
+            | Fault::DestinationFull { .. }
+            | Fault::Discovery { .. }
+            | Fault::TooMuch { .. }
+            | Fault::Paused { .. }
+            | Fault::PeerForgotten
+            | Fault::NoLongerShared { .. }
+            | Fault::DestinationGone
+            | Fault::ProgramEnded
+            | Fault::Unanswered
+            | Fault::Grown { .. }
+            | Fault::Gone
+            | Fault::NotFound { .. }
+            | Fault::TooManySent
+            | Fault::NewTarget { .. }
+            | Fault::ServiceNotRunning
+            | Fault::ServiceGone
+            | Fault::ServiceFailed { .. }
+            | Fault::ServiceDiffers { .. }
+            | Fault::Systemd { .. }
+            | Fault::NoProgram
+            | Fault::NoFileManager { .. }
+            | Fault::Other { .. } => Self::Failed,
         }
     }
 }
@@ -82,60 +135,9 @@ impl From<&Report> for Exit {
     }
 }
 
-/// A refusal of the command itself: what is wrong, what to do about it, and how to exit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// How to exit.
-    pub(crate) exit: Exit,
-    /// What is wrong.
-    pub(crate) what: String,
-    /// What to do next.
-    pub(crate) next: Option<String>,
-}
-
-impl Refusal {
-    /// Wrong usage.
-    pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, what: what.into(), next: None }
-    }
-
-    /// A failure.
-    pub(crate) fn failed(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, what: what.into(), next: None }
-    }
-
-    /// The same with advice.
-    pub(crate) fn advise(mut self, next: impl Into<String>) -> Self {
-        self.next = Some(next.into());
-        self
-    }
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-/// The status for whatever ended the command early.
-pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
-    if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        refusal.exit
-    } else if let Some(error) = error.downcast_ref::<Fault>() {
-        error.into()
-    } else if error.downcast_ref::<SecretError>().is_some() {
-        Exit::Usage
-    } else {
-        Exit::Failed
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::Context;
     use ringway_model::{AuthError, DeclineReason, Invalid, Shortage};
     use ringway_model::{Side, StoreTrouble};
 
@@ -160,16 +162,6 @@ mod tests {
         for (error, status) in cases {
             assert_eq!(Exit::from(&error) as u8, status, "{error:?}");
         }
-    }
-
-    #[test]
-    fn context_does_not_hide_what_went_wrong() {
-        let error = Err::<(), _>(Fault::Auth(AuthError::WrongCode)).context("pairing").unwrap_err();
-        assert_eq!(status_of(&error), Exit::NotAuthenticated);
-        let error = Err::<(), _>(SecretError::TooLong).context("file").unwrap_err();
-        assert_eq!(status_of(&error), Exit::Usage);
-        assert_eq!(status_of(&Refusal::usage("x").into()), Exit::Usage);
-        assert_eq!(status_of(&anyhow::anyhow!("whatever")), Exit::Failed);
     }
 
     #[test]

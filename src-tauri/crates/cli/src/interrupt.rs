@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as
 //! after Ctrl-Z and fg: has a transfer that waits go on.
 //!
-//! A thread of its own hears them, because all others may wait for whoever reads the output. Where
+//! A thread of its own hears them, because all others may wait for the reader of the output. Where
 //! nothing has to be put in order, output that nobody reads does not keep the command from ending.
 //!
 //! None of them removes what arrived. With Ctrl-C a person cancels, and the other end hears of it.
@@ -170,7 +170,7 @@ impl Stop {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// None where it is ignored.
+    /// `None` if it is ignored.
     hang_up: Option<Signal>,
     goes_on: Option<Signal>,
 }

@@ -10,6 +10,7 @@ mod interrupt;
 mod json;
 mod output;
 mod progress;
+mod refusal;
 mod text;
 mod words;
 
@@ -24,9 +25,10 @@ use crate::args::{Cli, Command};
 use crate::commands::{
     copy, devices, doctor, get, inbox, ls, manual, notes, pair, recv, send, service, settings, share,
 };
-use crate::exit::{Exit, status_of};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
+use crate::refusal::status_of;
 
 /// Threads of the control plane: bulk has threads of its own, and two keep a slow disk call from
 /// delaying a handshake.
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
     let runtime = runtime.and_then(|runtime| interrupt::survive_file_size_limit().map(|()| runtime));
     let ended = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(command, interrupts)));
     let exit = ended.unwrap_or_else(|error| {
-        let words = words::anything(&error);
+        let words = refusal::words_of(&error);
         out.event(&json::ended_early(&error, &words));
         out.fault(&words);
         status_of(&error)

@@ -23,7 +23,7 @@ pub(crate) struct Output {
     verbose: bool,
     /// Whether a bar is drawn where there is a terminal.
     drawn: bool,
-    /// Whether figures are wanted where there is none.
+    /// Whether figures are wanted without one.
     steady: bool,
     bars: MultiProgress,
     /// Whether the cursor stands behind a question: bars keep away, and what is said begins on a
@@ -240,7 +240,7 @@ impl Output {
         }
     }
 
-    /// A bar at the bottom, or none where nobody would see it.
+    /// A bar at the bottom, or `None` if nobody would see it.
     pub(crate) fn bar(&self) -> Option<ProgressBar> {
         let seen = self.drawn && io::stderr().is_terminal();
         seen.then(|| self.bars.add(ProgressBar::new(0)))

@@ -15,7 +15,6 @@ use ringway_model::{
     PairingRequest, Remedy, TurnedAway,
 };
 
-use crate::exit::Refusal;
 use crate::text::{bytes, count, for_terminal};
 
 /// That a paired device's name looks like another one's.
@@ -53,21 +52,6 @@ impl Words {
 impl From<Says> for Words {
     fn from(says: Says) -> Self {
         Self { what: says.what(), next: says.in_terminal() }
-    }
-}
-
-/// Whatever ended the command early.
-pub(crate) fn anything(error: &anyhow::Error) -> Words {
-    if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        Words { what: refusal.what.clone(), next: refusal.next.clone() }
-    } else if let Some(error) = error.downcast_ref::<Fault>() {
-        self::error(error)
-    } else if let Some(secret) = error.downcast_ref::<SecretError>() {
-        let words = self::secret(*secret);
-        // The context says which source the secret came from.
-        Words { what: format!("{}: {}", for_terminal(error.to_string()), words.what), ..words }
-    } else {
-        Words::only(for_terminal(format!("{error:#}")))
     }
 }
 
@@ -257,7 +241,7 @@ mod tests {
                 let from = std::net::Ipv4Addr::new(10, 0, 0, 9).into();
                 assert_sentence(&pairing_failed(&TurnedAway { from, why: auth.clone(), attempts_left: None }));
             }
-            let wrapped = anything(&anyhow::Error::new(error).context("somewhere"));
+            let wrapped = crate::refusal::words_of(&anyhow::Error::new(error).context("somewhere"));
             assert_eq!(wrapped, words);
         }
     }

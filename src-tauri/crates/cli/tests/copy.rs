@@ -1,4 +1,4 @@
-//! `ringway copy` as a process: exit statuses, what it says and to whom, and in what state it
+//! `ringway copy` as a process: exit statuses, what it prints and where, and in what state it
 //! leaves things.
 #![forbid(unsafe_code)]
 
@@ -114,7 +114,7 @@ impl Place {
     }
 
     /// Copies without root's right to open what its mode closes, behind `before` (strace, say).
-    /// None where that cannot be had here.
+    /// `None` if that cannot be had here.
     fn copy_unprivileged(&self, before: &[&str], args: &[&str]) -> Option<Ran> {
         let setpriv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
         let drops = if rustix::process::geteuid().is_root() { &setpriv[..] } else { &[] };
@@ -663,7 +663,7 @@ fn a_full_destination_says_how_far_it_came() {
     assert!(!place.at("small/new/src").exists());
     let events = place.copy(&["--json", "src", "small"]).events();
     assert_eq!(events[events.len() - 1]["error"]["code"], "destination_full");
-    // What was there is told when it is cut short; with --atomic it is not.
+    // A file that existed is reported when it is cut short; with --atomic it is not cut short.
     fs::remove_dir_all(place.at("small/src")).unwrap();
     fs::remove_dir_all(place.at("small/new")).unwrap();
     fs::write(place.at("large"), vec![7; 8 << 20]).unwrap();

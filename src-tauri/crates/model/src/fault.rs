@@ -647,6 +647,13 @@ pub enum Fault {
     /// A client refers to something that is gone: it was answered, withdrawn or forgotten
     /// meanwhile.
     Gone,
+    /// Nothing of that kind has the name, id or number that was given.
+    NotFound {
+        /// What was looked for.
+        kind: NotFoundKind,
+        /// The name, id or number that was given.
+        name: Text,
+    },
     /// Not all of what was selected is remembered, so it cannot be sent or got again.
     TooManySent,
     /// An entry of the history was sent to `was` before, and nobody has confirmed outside the page
@@ -670,6 +677,8 @@ pub enum Fault {
     },
     /// No code has a number that large.
     CodeNumberTooLarge,
+    /// The service of this machine is not running.
+    ServiceNotRunning,
     /// The connection to the service of this machine has ended.
     ServiceGone,
     /// The service could not be started, or does not answer.
@@ -710,6 +719,48 @@ pub enum Fault {
     Auth(AuthError),
 }
 
+/// What a [`Fault::NotFound`] looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum NotFoundKind {
+    /// A paired device, by its name or the beginning of its id.
+    Device,
+    /// An offer that waits for an answer, by a device's name or an id.
+    Offer,
+    /// A request to pair, by a device's name or an id.
+    PairingRequest,
+    /// A blocked device, by its name or an id.
+    BlockedDevice,
+    /// A transfer that runs or waits, by a device's name or an id.
+    Transfer,
+    /// A transfer of the history, by its number.
+    PastTransfer,
+    /// A note, by its number.
+    Note,
+    /// An unfinished transfer, by its id.
+    Unfinished,
+    /// A receiver on the local network, by the number of the code that it shows.
+    Receiver,
+}
+
+impl NotFoundKind {
+    /// All of them.
+    #[cfg(any(test, feature = "samples"))]
+    pub const ALL: [Self; 9] = [
+        Self::Device,
+        Self::Offer,
+        Self::PairingRequest,
+        Self::BlockedDevice,
+        Self::Transfer,
+        Self::PastTransfer,
+        Self::Note,
+        Self::Unfinished,
+        Self::Receiver,
+    ];
+}
+
 /// A device that failed to pair with this one, or to be recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -722,7 +773,7 @@ pub struct TurnedAway {
     /// Why.
     #[serde(flatten)]
     pub why: AuthError,
-    /// Wrong attempts left for this code. None where that is not what failed.
+    /// Wrong attempts left for this code. None if that is not what failed.
     pub attempts_left: Option<u8>,
 }
 
@@ -731,6 +782,12 @@ impl TurnedAway {
     /// `::ffff:10.0.0.7`, and is kept as IPv4.
     pub fn new(from: SocketAddr, why: AuthError, attempts_left: Option<u8>) -> Self {
         Self { from: from.ip().to_canonical(), why, attempts_left }
+    }
+}
+
+impl From<Invalid> for Fault {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
     }
 }
 
@@ -768,6 +825,11 @@ impl Fault {
     /// Cancelled on that side; what arrived is removed.
     pub const fn cancelled(by: Side) -> Self {
         Self::Cancelled { by, kept: false }
+    }
+
+    /// Nothing of that kind has this name, id or number.
+    pub fn not_found(kind: NotFoundKind, name: impl Into<Text>) -> Self {
+        Self::NotFound { kind, name: name.into() }
     }
 
     /// Paused on that side, and not resumed in time.

@@ -22,8 +22,8 @@ pub use device::{DeviceId, DeviceKind, LookAlike, NearbyDevice, ThisDevice};
 #[cfg(any(test, feature = "samples"))]
 pub use fault::samples;
 pub use fault::{
-    Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, Operation, OsError, Outage,
-    Remedy, ShareTrouble, Shortage, StoreTrouble, TurnedAway,
+    Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, NotFoundKind, Operation,
+    OsError, Outage, Remedy, ShareTrouble, Shortage, StoreTrouble, TurnedAway,
 };
 pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};

@@ -16,7 +16,7 @@ mod table;
 
 use std::fmt::Display;
 
-pub use offer::{Unsuitable, code_ambiguous, code_not_found, compared, dot_names, pairing_failed, replaces, would_do};
+pub use offer::{Unsuitable, code_ambiguous, compared, dot_names, pairing_failed, replaces, would_do};
 pub use reason::{
     copied_so_far, copy_step, failure, missing, nothing_copied, operation, remedy, share_trouble, sync_io, user_tls,
 };

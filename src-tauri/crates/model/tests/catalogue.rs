@@ -336,7 +336,6 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
     unsuitable.into_iter().for_each(|why| take(why.says()));
     let others = [
         sentences::dot_names(1, ".a"),
-        sentences::code_not_found(7),
         sentences::code_ambiguous(7, NAME),
         sentences::nothing_copied(),
         sentences::copied_so_far("1 file"),

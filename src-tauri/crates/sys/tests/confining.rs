@@ -43,7 +43,7 @@ impl Ground {
 /// Runs `body` on a thread that is confined to `beneath`, or reports why that is skipped.
 fn confined(test: &str, beneath: &Path, body: impl FnOnce() + Send) {
     if let Err(why) = support() {
-        return skipped(test, &why.to_string());
+        return skipped(test, &format!("{why:?}"));
     }
     let beneath = dir(beneath);
     std::thread::scope(|scope| {
@@ -101,7 +101,7 @@ fn a_filter_that_forbids_dropping_capabilities_affects_only_root() {
         let had_some = !capabilities(None).unwrap().permitted.is_empty();
         let beneath = dir(&ground.path("in"));
         if let Err(why) = support() {
-            return skipped(TEST, &why.to_string());
+            return skipped(TEST, &format!("{why:?}"));
         }
         let confined = std::thread::scope(|scope| {
             let thread = scope.spawn(move || {
@@ -242,7 +242,7 @@ fn a_filter_that_forbids_landlock_is_reported() {
 fn a_thread_confined_to_reading_changes_nothing_and_reads_nothing_else() {
     const TEST: &str = "a_thread_confined_to_reading_changes_nothing_and_reads_nothing_else";
     if let Err(why) = support() {
-        return skipped(TEST, &why.to_string());
+        return skipped(TEST, &format!("{why:?}"));
     }
     let ground = Ground::new();
     let inside = dir(&ground.path("in"));

@@ -2,7 +2,7 @@
 use std::io;
 
 use ringway_model::{Fault, IoMode, IoPath, SyncIoReason};
-use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode as SysMode};
+use ringway_sys::file_io::{Fallback, FileIo, IoKind};
 
 use crate::descriptors::ForSending;
 
@@ -21,7 +21,7 @@ const COPY_RING_WORKERS_MAX: u32 = 16;
 /// A decision, cheap to copy to every lane.
 #[derive(Debug, Clone, Copy)]
 pub struct IoPlan {
-    mode: SysMode,
+    mode: IoMode,
     path: IoPath,
     depth: u32,
     workers_max: u32,
@@ -40,7 +40,7 @@ impl IoPlan {
             return Self::new(mode);
         }
         let path = IoPath::Sync(SyncIoReason::Faster);
-        Ok(Self { mode: SysMode::Sync, path, depth: RING_DEPTH, workers_max: LANE_WORKERS_MAX })
+        Ok(Self { mode: IoMode::Sync, path, depth: RING_DEPTH, workers_max: LANE_WORKERS_MAX })
     }
 
     /// The same for a copy, whose rings are read through when a disk is waited for, and open files
@@ -52,22 +52,17 @@ impl IoPlan {
         // Most copies never wait for a disk: they are spared a ring.
         let path =
             ringway_sys::probe::io_uring_allowed().map_or_else(|why| IoPath::Sync(reason_of(why)), |()| IoPath::Uring);
-        Ok(Self { mode: SysMode::Auto, path, depth, workers_max: COPY_RING_WORKERS_MAX })
+        Ok(Self { mode, path, depth, workers_max: COPY_RING_WORKERS_MAX })
     }
 
     fn with(mode: IoMode, depth: u32, workers_max: u32) -> Result<Self, Fault> {
-        let asked = match mode {
-            IoMode::Auto => SysMode::Auto,
-            IoMode::Uring => SysMode::Uring,
-            IoMode::Sync => SysMode::Sync,
-        };
         let refused = |error: &io::Error| match ringway_sys::probe::io_uring() {
             Err(reason) => reason_of(reason),
             Ok(()) => SyncIoReason::Refused(error.raw_os_error().unwrap_or(0)),
         };
-        let opened = FileIo::with_workers(asked, depth, workers_max)
+        let opened = FileIo::with_workers(mode, depth, workers_max)
             .map_err(|error| Fault::NoIoUring { reason: refused(&error) })?;
-        Ok(Self { mode: asked, path: path_of(&opened), depth, workers_max })
+        Ok(Self { mode, path: path_of(&opened), depth, workers_max })
     }
 
     /// What it turned out to be.

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 use clap::{ArgAction, Args, ValueEnum};
 use ringway_engine::copying::limits;
 use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode};
-use ringway_model::{OnExisting, Selection, moment};
+use ringway_model::{IoMode, OnExisting, Selection, moment};
 
-use crate::args::{IoArg, ReportArgs, ReportingArgs, SelectionArgs};
-use crate::exit::Refusal;
+use crate::args::{IO, ReportArgs, ReportingArgs, SelectionArgs, one_of};
+use crate::refusal::Refusal;
 use crate::words::advised;
 
 /// How it is called, where clap would say `[PATH]...`.
@@ -98,8 +98,8 @@ pub(crate) struct CopyArgs {
     pub(crate) chunk: Option<usize>,
     /// How files are read when reading waits for a disk: io_uring, plain system calls, or io_uring
     /// if it is available
-    #[arg(long, value_enum, default_value_t = IoArg::Auto)]
-    pub(crate) io: IoArg,
+    #[arg(long, value_parser = one_of(IO), default_value = "auto")]
+    pub(crate) io: IoMode,
     #[command(flatten)]
     pub(crate) said: SaidArgs,
     #[command(flatten)]
@@ -261,7 +261,7 @@ impl CopyArgs {
             dry_run: self.dry_run,
             verify: self.verify,
             atomic: self.atomic,
-            io: self.io.into(),
+            io: self.io,
             reflink: self.reflink.into(),
             kernel_copy: if self.no_splice { KernelCopy::Never } else { self.kernel_copy.into() },
             workers: self.jobs.and_then(|jobs| usize::try_from(jobs).ok()),
@@ -318,7 +318,7 @@ mod tests {
     use std::path::Path;
 
     use crate::args::{Cli, Command};
-    use ringway_model::{IoMode, Pattern};
+    use ringway_model::Pattern;
 
     fn parse(line: &[&str]) -> Result<CopyArgs, clap::Error> {
         let cli = Cli::try_parse_from(["ringway", "copy"].iter().chain(line))?;

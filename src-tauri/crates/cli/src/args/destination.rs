@@ -1,16 +1,19 @@
 //! The folder to receive into, checked before anybody is told to send something.
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ringway_engine::Engine;
+use ringway_model::{Fault, Operation, OsError};
 use rustix::fs::{Access, access};
 
-use crate::exit::Refusal;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
-use crate::words;
+use crate::words::{self, Words};
 
-fn refuse(folder: &Path, why: &str) -> Refusal {
-    Refusal::failed(format!("Nothing can be received into {}: {why}.", for_terminal(folder)))
+fn refuse(folder: &Path, error: impl Into<OsError>, next: &str) -> Refusal {
+    let error = error.into();
+    let what = format!("Nothing can be received into {}: {}.", for_terminal(folder), words::os(&error));
+    Refusal::of(Fault::path(folder, Operation::Open, error), Words::new(what, next))
 }
 
 /// Refuses a folder whose filesystem does not answer: whatever looked at it would hang.
@@ -18,22 +21,20 @@ pub(crate) fn check_answers(engine: &Engine, folder: &Path) -> Result<(), Refusa
     if engine.answers(folder) {
         return Ok(());
     }
-    let advice = "Check its disk, or the server behind it, or name another folder.";
-    Err(refuse(folder, "its filesystem does not answer").advise(advice))
+    let what = format!("Nothing can be received into {}: its filesystem does not answer.", for_terminal(folder));
+    let words = Words::new(what, "Check its disk, or the server behind it, or name another folder.");
+    Err(Refusal::of(Fault::path(folder, Operation::Open, io::ErrorKind::TimedOut), words))
 }
 
 /// The folder's absolute path.
 pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
-    let refuse = |why: &str| refuse(given, why);
-    let folder = fs::canonicalize(given).map_err(|error| {
-        refuse(&words::os(&error.into())).advise("Name a folder that exists, or make this one first (mkdir -p).")
-    })?;
+    let folder = fs::canonicalize(given)
+        .map_err(|error| refuse(given, error, "Name a folder that exists, or make this one first (mkdir -p)."))?;
     if !folder.is_dir() {
-        return Err(refuse("it is not a folder"));
+        return Err(refuse(given, io::ErrorKind::NotADirectory, "Name a folder."));
     }
     access(&folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
-        refuse(&words::os(&std::io::Error::from(error).into()))
-            .advise("Check its permissions (ls -ld), or name another folder.")
+        refuse(given, io::Error::from(error), "Check its permissions (ls -ld), or name another folder.")
     })?;
     Ok(folder)
 }

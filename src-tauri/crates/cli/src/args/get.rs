@@ -21,13 +21,13 @@ Examples:
   ringway get 10.0.0.7:runs/x               from an address
   ringway get --again                       the last one once more, into the same folder
 
-The other device shares folders with this one (`ringway share add` there) and runs `ringway serve`. This machine dials, also for all lanes, so that it may be behind a router or a firewall. Nobody has to be at the other device.
+The other device shares folders with this one (`ringway share add` there) and runs `ringway serve`. This device opens all connections, so it may be behind a router or a firewall. Nobody has to be at the other device.
 
 The other device applies --exclude and the others: what they leave out is neither read nor sent, and would not be taken here. It takes at most 1,000 patterns with 16 KiB, and a list of 65,536 paths with 4 MiB.
 
 What is there already, by size and time, is not sent again. So the same command again, or --again, continues what was interrupted.
 
-Success is reported only after everything was written, renamed and synchronised to this machine's disk.
+Success is reported only after everything was written, renamed and synchronised to this device's disk.
 
 The events of --json are listed in the manual: `ringway man`.";
 

@@ -35,7 +35,7 @@ impl ListenAddress {
         } else if let Some(Ok(ip)) = unbracketed.map(str::parse::<Ipv6Addr>) {
             Ok(Self { ip: Some(ip.into()), ..Self::DEFAULT })
         } else {
-            Err("not an address or port of this machine; try 0.0.0.0:17464, [::]:17464, :17464 or 17464".into())
+            Err("not an address or port of this device; try 0.0.0.0:17464, [::]:17464, :17464 or 17464".into())
         }
     }
 

@@ -2,9 +2,10 @@
 //! land.
 use clap::Args;
 use ringway_engine::{AcceptOptions, KeptAttributes, TransferOptions, limits};
+use ringway_model::{Compression, Delta, OnConflict};
 
-use super::{CompressArg, ConflictArg, DeltaArg, HomeArgs, LimitArg, PathArgs, RetryArg};
-use crate::exit::Refusal;
+use super::{COMPRESS, DELTA, HomeArgs, LimitArg, ON_CONFLICT, PathArgs, RetryArg, one_of};
+use crate::refusal::Refusal;
 
 /// How entries move, for the command that dials: `send` and `get`.
 #[derive(Debug, Clone, Copy, Args)]
@@ -20,12 +21,12 @@ pub(crate) struct MovingArgs {
     pub(crate) limit: Option<LimitArg>,
     /// Compress file contents on the way (Zstandard): while the network limits and compressing
     /// makes it faster, or never
-    #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
-    pub(crate) compress: CompressArg,
+    #[arg(long, value_parser = one_of(COMPRESS), default_value = "auto")]
+    pub(crate) compress: Compression,
     /// Move only the new parts of large files that have changed: when the network is slower than
     /// comparing them at both ends, always, or never
-    #[arg(long, value_enum, default_value_t = DeltaArg::Auto)]
-    pub(crate) delta: DeltaArg,
+    #[arg(long, value_parser = one_of(DELTA), default_value = "auto")]
+    pub(crate) delta: Delta,
     /// Have everything read back from the receiving disk and compared with what was read from the
     /// source (BLAKE3) before success is reported
     #[arg(long)]
@@ -53,11 +54,11 @@ impl MovingArgs {
     /// The same for the engine, with the limit that was typed, if one was.
     pub(crate) fn options(&self, paths: &PathArgs) -> TransferOptions {
         TransferOptions {
-            tls: paths.tls.into(),
-            io: paths.io.into(),
+            tls: paths.tls,
+            io: paths.io,
             lanes: self.lanes,
-            compression: self.compress.into(),
-            delta: self.delta.into(),
+            compression: self.compress,
+            delta: self.delta,
             limit: self.limit.and_then(LimitArg::limit),
             verify: self.verify,
             records_per_key: self.records_per_key,
@@ -107,8 +108,8 @@ impl KeptArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LandingArgs {
     /// What happens to files that exist already and differ; nothing else is ever deleted
-    #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
-    pub(crate) on_conflict: ConflictArg,
+    #[arg(long, value_parser = one_of(ON_CONFLICT), default_value = "replace")]
+    pub(crate) on_conflict: OnConflict,
     #[command(flatten)]
     pub(crate) kept: KeptArgs,
     /// Keep setuid and setgid bits, which are otherwise dropped
@@ -132,7 +133,7 @@ impl LandingArgs {
     /// The same for the engine.
     pub(crate) fn accept_options(&self) -> AcceptOptions {
         AcceptOptions {
-            on_conflict: self.on_conflict.into(),
+            on_conflict: self.on_conflict,
             kept: self.kept.attributes(),
             keep_setuid: self.setuid,
             into_home: self.home.into_home(),

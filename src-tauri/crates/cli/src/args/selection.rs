@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use ringway_engine::selection::{self, Filter, LISTED_BYTES_MAX, LISTED_MAX};
-use ringway_model::{Failure, FailureReason, Fault, Pattern, Selection};
+use ringway_model::{Failure, FailureReason, Fault, Operation, Pattern, Selection};
 use rustix::io::Errno;
 
-use crate::exit::Refusal;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
 use crate::words;
 
@@ -259,7 +259,7 @@ fn read(file: &Path, len_max: usize) -> Result<Vec<u8>, Refusal> {
         true => io::stdin().lock().take(limit).read_to_end(&mut bytes),
         false => File::open(file).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
     };
-    read.map_err(|error| Refusal::failed(format!("{name} cannot be read: {}.", words::os(&error.into()))))?;
+    read.map_err(|error| Fault::path(file, Operation::Read, error))?;
     if bytes.len() > len_max {
         return Err(Refusal::usage(format!("{name} is too long: at most {} MiB are read.", len_max >> 20)));
     }

@@ -2,8 +2,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use ringway_model::OnConflict;
 
-use crate::args::{ConflictArg, HomeArgs, KeptArgs, ListenAddress, ReportArgs, RetryArg};
+use crate::args::{HomeArgs, KeptArgs, ListenAddress, ON_CONFLICT, ReportArgs, RetryArg, one_of};
 
 /// What stands below the options of `serve`.
 pub(crate) const SERVE_HELP: &str = "\
@@ -82,8 +83,8 @@ pub(crate) struct AcceptArgs {
     #[command(flatten)]
     pub(crate) home: HomeArgs,
     /// What happens to files that exist already and differ; nothing else is ever deleted
-    #[arg(long, visible_alias = "existing", value_enum, default_value_t = ConflictArg::Update)]
-    pub(crate) on_conflict: ConflictArg,
+    #[arg(long, visible_alias = "existing", value_parser = one_of(ON_CONFLICT), default_value = "update")]
+    pub(crate) on_conflict: OnConflict,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
@@ -95,8 +96,8 @@ pub(crate) struct OffersArgs {
     /// that sent it, or the beginning of the offer's id
     pub(crate) offer: Option<String>,
     /// Show what this choice for existing files would do
-    #[arg(long, visible_alias = "existing", value_enum, requires = "offer", default_value_t = ConflictArg::Update)]
-    pub(crate) on_conflict: ConflictArg,
+    #[arg(long, visible_alias = "existing", value_parser = one_of(ON_CONFLICT), requires = "offer", default_value = "update")]
+    pub(crate) on_conflict: OnConflict,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

@@ -12,7 +12,7 @@ use ringway_engine::GivenSecret;
 use zeroize::Zeroizing;
 
 use crate::ask::prompt;
-use crate::exit::Refusal;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
 use crate::words::advised;
 
@@ -91,7 +91,8 @@ fn read(source: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::{Exit, status_of};
+    use crate::exit::Exit;
+    use crate::refusal::status_of;
     use std::cell::RefCell;
     use std::os::unix::fs::PermissionsExt;
 
@@ -133,7 +134,7 @@ mod tests {
             let file = file(contents, 0o600);
             let Err(error) = from(Some(file.path()), None, silent) else { panic!("{contents:?}") };
             assert_eq!(status_of(&error), Exit::Usage, "{error:#}");
-            let said = format!("{error:#} {:?}", crate::words::anything(&error));
+            let said = format!("{error:#} {:?}", crate::refusal::words_of(&error));
             assert!(!said.contains("rivver") && !said.contains("short,") && !said.contains("xxx"), "{said}");
             assert!(said.contains(&*file.path().to_string_lossy()), "{said}");
         }

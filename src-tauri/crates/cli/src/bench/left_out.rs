@@ -2,8 +2,9 @@
 use anyhow::Result;
 
 use crate::args::bench::{BenchArgs, LEFT_OUT};
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
+use crate::refusal::Refusal;
 
 /// Says how to get it.
 pub(crate) async fn run(_: BenchArgs, _: &Interrupts) -> Result<Exit> {

@@ -13,9 +13,10 @@ use ringway_model::Fault;
 use tokio::sync::mpsc;
 
 use crate::args::bench::{BenchArgs, BenchCommand};
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
 use table::Table;
 
@@ -27,7 +28,7 @@ pub(crate) async fn run(args: BenchArgs, interrupts: &Interrupts) -> Result<Exit
     let (tell, mut told) = mpsc::unbounded_channel::<ModesEvent>();
     let measuring = {
         let (options, stop) = (options.clone(), Arc::clone(&stop));
-        // Nobody who is told has gone before this has ended.
+        // Everyone who hears of it stays until this has ended.
         let work = move || ringway_bench::run(&options, &stop, &mut |event| drop(tell.send(event)));
         std::thread::Builder::new().name("bench".into()).spawn(work).context("a thread")?
     };

@@ -12,18 +12,18 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use ringway_engine::{CopyRequest, Transfer};
-use ringway_model::{Fault, Outcome, Report, Side, moment};
+use ringway_model::{Fault, Operation, Outcome, Report, Side, moment};
 
 use crate::args::{CopyArgs, ReportingArgs, SelectionSources};
 use crate::commands::planned::PlannedLines;
 use crate::commands::selected;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::progress;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
-use crate::words::advised;
-use crate::words::os;
+use crate::words::{Words, advised, os};
 
 /// Copies.
 pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit> {
@@ -86,8 +86,11 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
             one_name(there, destination).map_or(Ok(()), Err)
         }
         Ok(_) if into_folder || request.sources.len() > 1 => {
-            Err(Refusal::failed(format!("{name} is not a folder, so nothing can be copied into it."))
-                .advise("The last path is the destination: name a folder there."))
+            let words = Words::new(
+                format!("{name} is not a folder, so nothing can be copied into it."),
+                "The last path is the destination: name a folder there.",
+            );
+            Err(Refusal::of(Fault::path(destination.clone(), Operation::Open, io::ErrorKind::NotADirectory), words))
         }
         Ok(_) => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -98,12 +101,16 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
                 io::ErrorKind::NotADirectory => "A part of that path is a file: name a folder.",
                 _ => "Name another folder.",
             };
-            Err(Refusal::failed(format!("{name} cannot be copied to: {}.", os(&error.into()))).advise(next))
+            let fault = Fault::path(destination.clone(), Operation::Open, &error);
+            Err(Refusal::of(fault, Words::new(format!("{name} cannot be copied to: {}.", os(&error.into())), next)))
         }
         Err(_) if into_folder || request.sources.len() > 1 => {
             let what = if into_folder { "" } else { ", and several sources need one to go into" };
-            Err(Refusal::failed(format!("There is no folder {name}{what}."))
-                .advise(format!("Check the spelling, or make it first: {}", advised::make_folder(destination))))
+            let words = Words::new(
+                format!("There is no folder {name}{what}."),
+                format!("Check the spelling, or make it first: {}", advised::make_folder(destination)),
+            );
+            Err(Refusal::of(Fault::path(destination.clone(), Operation::Open, io::ErrorKind::NotFound), words))
         }
         Err(_) => has_parent(destination),
     }
@@ -138,7 +145,8 @@ fn own_name(source: &Path) -> Option<&OsStr> {
 
 fn unusable(path: &Path, error: &io::Error) -> Refusal {
     let name = for_terminal(path);
-    let refusal = Refusal::failed(format!("{name} cannot be copied: {}.", os(&error.into())));
+    let words = Words::only(format!("{name} cannot be copied: {}.", os(&error.into())));
+    let refusal = Refusal::of(Fault::path(path, Operation::Open, error), words);
     match error.kind() {
         io::ErrorKind::NotFound => refusal.advise("Check the spelling."),
         io::ErrorKind::NotADirectory => {
@@ -156,7 +164,8 @@ fn has_parent(destination: &Path) -> Result<(), Refusal> {
         return Ok(());
     }
     let (name, above) = (for_terminal(destination), for_terminal(parent));
-    let refusal = Refusal::failed(format!("{name} cannot be made: there is no folder {above}."));
+    let words = Words::only(format!("{name} cannot be made: there is no folder {above}."));
+    let refusal = Refusal::of(Fault::path(parent, Operation::Open, io::ErrorKind::NotFound), words);
     Err(match looks_remote(destination) {
         true => refusal.advise("`ringway copy` stays on this machine; to another one: ringway send FOLDER HOST"),
         false => refusal.advise(format!("Check the spelling, or make it first: {}", advised::make_folder(parent))),

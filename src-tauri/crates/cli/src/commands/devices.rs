@@ -3,12 +3,12 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::{Consent, Device, Share};
+use ringway_model::{Consent, Device, Fault, NotFoundKind, Share};
 
 use crate::args::destination::check_answers;
 use crate::args::{DevicesAction, DevicesArgs, RuleArgs};
 use crate::commands::nearby;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{ago, for_terminal, table};
@@ -47,10 +47,7 @@ pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
 }
 
 pub(crate) fn find(engine: &Engine, text: &str) -> Result<Device> {
-    Ok(engine.find_device(text)?.ok_or_else(|| {
-        Refusal::failed(format!("No device called \"{}\" is known here.", for_terminal(text)))
-            .advise("`ringway devices` lists them.")
-    })?)
+    Ok(engine.find_device(text)?.ok_or_else(|| Fault::not_found(NotFoundKind::Device, text))?)
 }
 
 fn list(engine: &Engine, out: &Output) -> Result<()> {

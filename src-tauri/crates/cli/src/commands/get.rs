@@ -14,12 +14,13 @@ use crate::args::destination::{check_answers, destination};
 use crate::args::{self, GetArgs, SelectionSources};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::progress;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
-use crate::words::advised;
+use crate::words::{Words, advised};
 
 /// Codes that are asked for: as many as a code survives.
 const ASKED_MAX: u32 = 3;
@@ -146,8 +147,8 @@ fn again(engine: &Engine, number: Option<u64>, args: &GetArgs) -> Result<(Target
     let target = engine.target_of(&got)?;
     let number = got.past.number;
     let what = got.reget.ok_or_else(|| {
-        Refusal::failed(format!("Number {number} was got with more paths or patterns than are remembered."))
-            .advise("Name anew what to get.")
+        let what = format!("Number {number} was got with more paths or patterns than are remembered.");
+        Refusal::of(Fault::TooManySent, Words::new(what, "Name anew what to get."))
     })?;
     if what.by_list && args.selection.list().is_none() {
         let refusal =

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{Engine, Reget, Remembered, Resend, selection};
-use ringway_model::{Direction, Outcome, Past, PastDetails, PastQuery, Report, Selection};
+use ringway_model::{Direction, Fault, NotFoundKind, Outcome, Past, PastDetails, PastQuery, Report, Selection};
 
 use crate::args::{InboxAction, InboxArgs};
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{ago, and_more, bytes, count, counted, for_terminal, rate, table, took};
@@ -85,8 +85,8 @@ impl Again {
     }
 }
 
-fn unknown(number: u64) -> Refusal {
-    Refusal::failed(format!("There is no transfer {number} here.")).advise("`ringway inbox --all` lists them.")
+fn unknown(number: u64) -> Fault {
+    Fault::not_found(NotFoundKind::PastTransfer, number.to_string())
 }
 
 fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
@@ -290,7 +290,7 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
     lines
 }
 
-/// Bytes a second, on average and at the highest; none where it was too short to tell.
+/// Bytes a second, on average and at the highest; `None` if it was too short to tell.
 fn rates(details: &PastDetails) -> Option<(f64, f64)> {
     let last = details.series.last()?;
     let average = last.bytes as f64 / last.at.as_secs_f64();

@@ -10,10 +10,11 @@ use tokio::time::sleep;
 
 use crate::args::LsArgs;
 use crate::commands::share::unavailable_for;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::json::{self, Event};
 use crate::output::Output;
+use crate::refusal::Refusal;
 use crate::text::{bytes, for_terminal, table, utc};
 use crate::words::{self, advised};
 
@@ -67,16 +68,14 @@ fn not_reached(fault: Fault, device: &str) -> anyhow::Error {
         ),
         _ => return about(fault.into(), None),
     };
-    let refusal = Refusal { exit: Exit::from(&fault), what: words::error(&fault).what, next: Some(next) };
-    anyhow::Error::new(fault).context(refusal)
+    Refusal::from(fault).advise(next).into()
 }
 
 /// What went wrong at a device, whose name may be known.
 fn about(error: anyhow::Error, device: Option<&str>) -> anyhow::Error {
     let Some(fault) = error.downcast_ref::<Fault>() else { return error };
     let says = words::error_of(fault, Direction::Receiving, true, device);
-    let refusal = Refusal { exit: Exit::from(fault), what: says.what, next: says.next };
-    anyhow::Error::new(fault.clone()).context(refusal)
+    Refusal::of(fault.clone(), says).into()
 }
 
 async fn shares(browser: &mut Browser, out: &Output) -> Result<Exit> {

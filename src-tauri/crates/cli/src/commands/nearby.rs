@@ -1,16 +1,15 @@
-//! Receivers on the local network: `ringway devices --nearby`, and whom `ringway send` means where
+//! Receivers on the local network: `ringway devices --nearby`, and the target of `ringway send` if
 //! only the code is given.
-use ringway_model::NearbyDevice;
 use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Announced, Engine, GivenSecret, Target};
-use ringway_model::sentences;
+use ringway_model::{Fault, NearbyDevice, NotFoundKind, sentences};
 use tokio::time::{Instant, timeout_at};
 
-use crate::exit::Refusal;
 use crate::json::{self, Event};
 use crate::output::Output;
+use crate::refusal::Refusal;
 use crate::text::{for_terminal, table};
 use crate::words::Words;
 
@@ -57,17 +56,17 @@ fn grouped(hex: &str) -> String {
     hex.as_bytes().chunks(4).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-")
 }
 
-/// Nobody was named, and there is no code to find anybody by.
+/// The command names no target, and has no code to find a receiver by.
 pub(crate) fn no_target() -> Refusal {
-    Refusal::usage("To whom? The last argument says it, or a code finds who shows it.")
-        .advise("For example: ringway send FOLDER lab-ws, or ringway send FOLDER --code-file FILE.")
+    Refusal::usage("No target was given.")
+        .advise("Add a device name or an address as the last argument, or a code to find the receiver by. For example: ringway send FOLDER lab-ws, or ringway send FOLDER --code-file FILE.")
 }
 
 /// The receiver that shows the code.
 pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) -> Result<Target> {
     let GivenSecret::Code(code) = given else {
-        let refusal = Refusal::usage("A standing secret names no receiver: only a code has a number to find one by.");
-        return Err(refusal.advise("Say to whom: ringway send FOLDER ADDRESS.").into());
+        let refusal = Refusal::usage("A receiver can be found by a code, but not by a standing secret.");
+        return Err(refusal.advise("Add the receiver's address: ringway send FOLDER ADDRESS.").into());
     };
     let number = code.number();
     out.say(format_args!("Looking for the receiver that shows {number}-..."));
@@ -77,14 +76,11 @@ pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) 
         format!("{} ({address})", for_terminal(&device.name))
     };
     let [found] = &found[..] else {
-        let says = match &found[..] {
-            [] => sentences::code_not_found(number),
-            several => {
-                let several: Vec<String> = several.iter().map(named).collect();
-                sentences::code_ambiguous(number, &several.join(", "))
-            }
-        };
-        let Words { what, next } = says.into();
+        if found.is_empty() {
+            return Err(Fault::not_found(NotFoundKind::Receiver, number.to_string()).into());
+        }
+        let several: Vec<String> = found.iter().map(named).collect();
+        let Words { what, next } = sentences::code_ambiguous(number, &several.join(", ")).into();
         return Err(Refusal::failed(what).advise(next.unwrap_or_default()).into());
     };
     let Some(target) = found.target().await else {

@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use ringway_engine::Engine;
-use ringway_model::{Note, NoteText};
+use ringway_model::{Fault, NotFoundKind, Note, NoteText};
 
 use crate::args::{NotesAction, NotesArgs};
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::json::Event;
 use crate::output::Output;
 use crate::text::{ago, bytes, counted, for_terminal, table};
@@ -41,8 +41,8 @@ pub(crate) fn run(engine: &Engine, args: NotesArgs) -> Result<Exit> {
     Ok(Exit::All)
 }
 
-fn unknown(number: u64) -> Refusal {
-    Refusal::failed(format!("There is no note {number} here.")).advise("`ringway notes` lists them.")
+fn unknown(number: u64) -> Fault {
+    Fault::not_found(NotFoundKind::Note, number.to_string())
 }
 
 fn list(notes: &[Note], out: &Output) {

@@ -1,19 +1,19 @@
 //! `ringway pair`: makes this machine and a receiver know each other, without sending anything.
 use anyhow::Result;
 use ringway_engine::{Engine, GivenSecret, Target};
-use ringway_model::{AuthError, Device, Fault};
+use ringway_model::{AuthError, Device, Fault, Side};
 
 use crate::args::PairArgs;
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::commands::send::ask_for_code;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
-use crate::words;
-use crate::words::advised;
+use crate::words::{self, Words, advised};
 
 /// Codes that are asked for: as many as a code survives.
 const ASKED_MAX: u32 = 3;
@@ -38,7 +38,8 @@ pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts
         }
         () = interrupts.asked() => {
             prompt::restore_echo();
-            Err(Refusal { exit: interrupts.exit(), ..Refusal::failed("Stopped before the two were paired.") }.into())
+            let words = Words::only("Stopped before the two were paired.");
+            Err(Refusal { exit: interrupts.exit(), ..Refusal::of(Fault::cancelled(Side::Here), words) }.into())
         }
     }
 }
@@ -46,9 +47,13 @@ pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts
 /// Says of a connection that broke what that means where nothing was to be sent.
 fn cut_off(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(Fault::ConnectionLost(_)) => Refusal::failed("The connection was lost before the two were paired.")
-            .advise("Pair again; where the receiver says that they are paired, or shows another code, with that one.")
-            .into(),
+        Some(fault @ Fault::ConnectionLost(_)) => {
+            let words = Words::new(
+                "The connection was lost before the two were paired.",
+                "Pair again. If the receiver shows another code by then, or says that the two are paired, use its new code.",
+            );
+            Refusal::of(fault.clone(), words).into()
+        }
         _ => error,
     }
 }

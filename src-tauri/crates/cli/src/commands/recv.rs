@@ -23,11 +23,12 @@ use crate::ask::code_source;
 use crate::ask::prompt::{self, Line, Lines};
 use crate::ask::questions::{self, Answer, Questions, Typed};
 use crate::commands::notes;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::{HeldBack, Interrupts};
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::progress;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
 use crate::words::{self, advised, path_taken};
 use shown_code::{Change, CodeBoard};
@@ -70,8 +71,8 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         pairing: !args.no_pairing,
         announce: engine.settings().announce && !args.no_announce,
         rule_folders: args.dest.is_none(),
-        tls: args.paths.tls.into(),
-        io: args.paths.io.into(),
+        tls: args.paths.tls,
+        io: args.paths.io,
     };
     let addresses = args.listen.unwrap_or(ListenAddress::DEFAULT).candidates(engine.settings().port);
     let receiver = listen(engine, &addresses, given, options).await?;
@@ -86,7 +87,7 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         stops,
         receiver,
         board,
-        questions: Questions::new(args.landing.on_conflict.into()),
+        questions: Questions::new(args.landing.on_conflict),
         running: JoinSet::new(),
         accepted: Arc::default(),
         interactive,
@@ -133,17 +134,14 @@ async fn listen(
         match engine.receive(options).await {
             Err(Fault::Listen { source, .. }) if index < last && has_no_family(&source) => {}
             Err(Fault::Listen { source, .. }) if source.kind() == std::io::ErrorKind::AddrInUse => {
-                let by_service = crate::commands::service::receives_already().await;
-                return Err(by_service.map_or_else(|| error_in_use(address, source), anyhow::Error::from));
+                let refused = Fault::listen(address.to_string(), source);
+                let by_service = crate::commands::service::receives_already(refused.clone()).await;
+                return Err(by_service.map_or_else(|| refused.into(), anyhow::Error::from));
             }
             other => return Ok(other?),
         }
     }
     Err(Refusal::failed("There is no address to listen on.").into())
-}
-
-fn error_in_use(address: &SocketAddr, source: OsError) -> anyhow::Error {
-    Fault::listen(address.to_string(), source).into()
 }
 
 /// socket(2) and bind(2) where IPv6 is left out of the kernel or switched off.

@@ -13,17 +13,18 @@ use ringway_engine::{
     Address, Engine, GivenSecret, LastStarted, PathInShare, Reference, Resend, SendRequest, Target, Transfer,
     TransferOptions,
 };
-use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Side, Source};
+use ringway_model::{AuthError, Direction, FailureReason, Fault, Operation, Outcome, Report, Selection, Side, Source};
 
 use crate::args::{self, LimitArg, SelectionSources, SendArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::commands::{nearby, planned, selected};
-use crate::exit::{Exit, OrExit, Refusal};
+use crate::exit::{Exit, OrExit};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
-use crate::words::advised;
+use crate::words::{Words, advised};
 use crate::{progress, words};
 use contact::{Contact, Next};
 
@@ -132,7 +133,7 @@ fn reference(target: &OsStr) -> Result<Reference> {
     let name = for_terminal(target);
     let is_path = |device: &str| device.contains('/');
     let refused = || {
-        Refusal::usage(format!("{name} is no target: the last argument says to whom, not what.")).advise(
+        Refusal::usage(format!("{name} is no target: the last argument names the receiver, not what is sent.")).advise(
             "For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20. Inside this machine, `ringway copy` copies.",
         )
     };
@@ -193,11 +194,14 @@ async fn again(
     }
     let target = engine.target_of(&sent)?;
     let is_whole = sent.past.paths.len() as u64 == sent.past.more_names.saturating_add(1);
-    let resend = sent.resend.ok_or_else(|| match is_whole {
-        true => Refusal::failed(format!("Number {number} was sent by more patterns than are remembered."))
-            .advise("Name the folder anew, with its patterns."),
-        false => Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew.")),
-    })?;
+    let not_remembered = || match is_whole {
+        true => Words::new(
+            format!("Number {number} was sent by more patterns than are remembered."),
+            "Name the folder anew, with its patterns.",
+        ),
+        false => Words::only(format!("Of number {number} more was sent at once than is remembered: name it anew.")),
+    };
+    let resend = sent.resend.ok_or_else(|| Refusal::of(Fault::TooManySent, not_remembered()))?;
     if resend.by_list && args.selection.list().is_none() {
         let refusal =
             Refusal::usage(format!("Number {number} was sent by a list (--files-from), which is not remembered."));
@@ -223,7 +227,7 @@ fn check(sources: &[Source]) -> Result<(), Refusal> {
     for source in sources {
         let name = for_terminal(&source.path);
         let metadata = fs::symlink_metadata(&source.path)
-            .map_err(|error| Refusal::failed(format!("{name} cannot be sent: {}.", words::os(&error.into()))))?;
+            .map_err(|error| Fault::path(source.path.clone(), Operation::Open, error))?;
         // What a symlink points to counts only where its contents are asked for.
         if source.contents_only && !fs::metadata(&source.path).is_ok_and(|metadata| metadata.is_dir()) {
             return Err(Refusal::usage(format!("{name} is not a folder: leave out the slash at its end.")));

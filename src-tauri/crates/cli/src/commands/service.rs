@@ -8,12 +8,15 @@ mod shown;
 
 use anyhow::Result;
 use ringway_daemon::control::{Client, ControlError, Place};
-use ringway_engine::Engine;
+use ringway_engine::{Engine, remedy};
+use ringway_model::{Fault, Operation};
 
 pub(crate) use serve::serve;
 
 use crate::args::Command;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
+use crate::refusal::Refusal;
+use crate::words::Words;
 
 /// Runs what asks the service; any other command comes back.
 pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
@@ -38,7 +41,7 @@ pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
 /// changes settings sends them to it, and the service stores them.
 ///
 /// # Errors
-/// There is one, and it cannot be told.
+/// A service runs, and the changes cannot be sent to it.
 pub(crate) async fn client_of(engine: &Engine) -> Result<Option<Client>> {
     // Where there is no place for it, none runs.
     let Ok(place) = Place::find() else { return Ok(None) };
@@ -52,17 +55,17 @@ pub(crate) async fn client_of(engine: &Engine) -> Result<Option<Client>> {
     Ok((theirs == engine.this_device().id).then_some(client))
 }
 
-/// Where this user's service receives already, as a refusal to receive there too; none where no
+/// Where this user's service receives already, as a refusal to receive there too; `None` if no
 /// service is to be reached.
-pub(crate) async fn receives_already() -> Option<Refusal> {
+pub(crate) async fn receives_already(refused: Fault) -> Option<Refusal> {
     let (service, _) = Client::connect(&Place::find().ok()?).await.ok()?;
     let pid = service.hello().pid;
-    let refusal =
-        Refusal::failed(format!("The service of this machine receives at that port already, as process {pid}."));
-    Some(refusal.advise(
-        "`ringway offers` shows what waits there, `ringway accept` takes it in. Or receive beside it, on a free port: --listen :0; \
-         or end it: `ringway stop`.",
-    ))
+    let words = Words::new(
+        format!("The service of this device receives at that port already, as process {pid}."),
+        "`ringway offers` lists its offers, `ringway accept` accepts one. Or receive beside it on a free port (--listen :0), \
+         or stop it: `ringway stop`.",
+    );
+    Some(Refusal::of(refused, words))
 }
 
 /// What keeps a command from the service, or the service from its place.
@@ -72,9 +75,27 @@ fn refusal(error: &ControlError) -> Refusal {
     if let Some(first) = what.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let refusal = Refusal::failed(format!("{}.", crate::text::for_terminal(what)));
+    let what = format!("{}.", crate::text::for_terminal(what));
+    let fault = match error {
+        ControlError::NotRunning => return Fault::ServiceNotRunning.into(),
+        ControlError::OtherProtocol { version, .. } => Fault::ServiceDiffers {
+            ours: env!("CARGO_PKG_VERSION").into(),
+            theirs: version.as_str().into(),
+            remedies: vec![remedy::restart_service()],
+        },
+        ControlError::Path { path, source } => Fault::path(path.clone(), Operation::Open, source),
+        ControlError::Taken { .. }
+        | ControlError::NoPlace { .. }
+        | ControlError::Busy
+        | ControlError::NotPrivate { .. }
+        | ControlError::Stranger { .. }
+        | ControlError::Silent { .. } => {
+            Fault::ServiceFailed { detail: error.to_string().into(), remedies: Vec::new() }
+        }
+    };
+    let refusal = Refusal::of(fault, Words::only(what));
     match error {
-        ControlError::NotRunning => refusal.advise("`ringway serve` starts it, and so does the window."),
+        ControlError::NotRunning | ControlError::Silent { .. } | ControlError::Path { .. } => refusal,
         ControlError::Taken { .. } => refusal.advise("`ringway status` shows what it does, `ringway stop` ends it."),
         ControlError::NoPlace { .. } => refusal.advise(
             "They are made by logging in. Without that: XDG_RUNTIME_DIR=DIR, where DIR is a folder of your own with mode 0700.",
@@ -86,6 +107,5 @@ fn refusal(error: &ControlError) -> Refusal {
         ControlError::NotPrivate { .. } | ControlError::Stranger { .. } => {
             refusal.advise("Somebody else has made it: remove it, or name another folder in XDG_RUNTIME_DIR.")
         }
-        ControlError::Silent { .. } | ControlError::Path { .. } => refusal,
     }
 }

@@ -7,9 +7,10 @@ use ringway_model::{Device, DeviceId, DropBox, Fault, Invalid, Share, ShareName,
 
 use crate::args::{ShareAction, ShareArgs, SizeArg};
 use crate::commands::devices::find;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::json::Event;
 use crate::output::Output;
+use crate::refusal::Refusal;
 use crate::text::{for_terminal, table};
 
 /// Adds, lists or removes.

@@ -2,7 +2,8 @@
 use ringway_model::{Direction, Failure, Fault};
 use serde::Serialize;
 
-use crate::exit::{Exit, status_of};
+use crate::exit::Exit;
+use crate::refusal::{fault_of, status_of};
 use crate::words::{self, Words};
 
 /// What failed, and the sentences about it.
@@ -47,7 +48,7 @@ impl<'a> WhatFailed<'a> {
 
     /// What ended the command early.
     pub(super) fn ended_early(error: &'a anyhow::Error, words: &Words) -> Self {
-        let cause = match (error.downcast_ref::<Fault>(), status_of(error)) {
+        let cause = match (fault_of(error), status_of(error)) {
             (Some(fault), _) => Cause::Fault(fault),
             (None, Exit::Usage) => Cause::Refused(Refused::Usage),
             (None, Exit::NotAuthenticated) => Cause::Refused(Refused::PairingNeeded),

@@ -11,7 +11,8 @@ use ringway_model::{
 use serde_json::Value;
 
 use super::*;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
+use crate::refusal::{self, Refusal};
 use crate::words;
 
 const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
@@ -113,7 +114,7 @@ fn errors_have_the_fields_of_their_fault() {
 
 #[test]
 fn what_ended_the_command_has_a_code_whatever_it_was() {
-    let code = |error: anyhow::Error| parsed(&ended_early(&error, &words::anything(&error)))["code"].clone();
+    let code = |error: anyhow::Error| parsed(&ended_early(&error, &refusal::words_of(&error)))["code"].clone();
     assert_eq!(code(anyhow::Error::from(Fault::Auth(AuthError::NoCodeOpen)).context("somewhere")), "no_code_open");
     assert_eq!(code(Refusal::usage("x").into()), "usage");
     assert_eq!(code(Refusal { exit: Exit::NotAuthenticated, ..Refusal::usage("x") }.into()), "pairing_needed");

@@ -96,7 +96,7 @@ pub(crate) fn copy(path: &Path, to: &str) -> String {
     format!("ringway copy {} {to}", path_word(path))
 }
 
-/// The copy that a command line `words` asked for, continued. None where a word cannot be shown as
+/// The copy that a command line `words` asked for, continued. `None` if a word cannot be shown as
 /// it is.
 pub(crate) fn continue_copy(words: &[OsString], began: Option<&str>, exact: bool) -> Option<String> {
     let mut line = String::from("ringway copy");

@@ -28,7 +28,7 @@ const HIGHEST_OVER: Duration = Duration::from_millis(700);
 /// What comes after less time than this came evenly in it, as in the window.
 const EVEN_WITHIN: Duration = Duration::from_secs(1);
 
-/// The most bytes a second of a course, over [`HIGHEST_OVER`]; none where it was shorter.
+/// The most bytes a second of a course, over [`HIGHEST_OVER`]; `None` if it was shorter.
 pub(crate) fn highest(series: &[SeriesPoint]) -> Option<f64> {
     let series = &*evened(series);
     let over = |point: &SeriesPoint| {

@@ -221,15 +221,15 @@ pub(super) fn notice_offer_leaves(language: Language, folder: &str, size: &str) 
 
 pub(super) fn notice_conflicts(language: Language, n: u64) -> String {
     match language {
-        Language::En => match n { 1 => format!("{n} item there differs"), _ => format!("{n} items there differ") },
-        Language::De => match n { 1 => format!("{n} Element dort weicht ab"), _ => format!("{n} Elemente dort weichen ab") },
+        Language::En => match n { 1 => format!("{n} existing item differs"), _ => format!("{n} existing items differ") },
+        Language::De => match n { 1 => format!("{n} vorhandenes Element weicht ab"), _ => format!("{n} vorhandene Elemente weichen ab") },
     }
 }
 
 pub(super) fn notice_conflicts_at_least(language: Language, n: u64) -> String {
     match language {
-        Language::En => match n { 1 => format!("At least {n} item there differs"), _ => format!("At least {n} items there differ") },
-        Language::De => match n { 1 => format!("Mindestens {n} Element dort weicht ab"), _ => format!("Mindestens {n} Elemente dort weichen ab") },
+        Language::En => match n { 1 => format!("At least {n} existing item differs"), _ => format!("At least {n} existing items differ") },
+        Language::De => match n { 1 => format!("Mindestens {n} vorhandenes Element weicht ab"), _ => format!("Mindestens {n} vorhandene Elemente weichen ab") },
     }
 }
 

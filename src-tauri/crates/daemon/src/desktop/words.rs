@@ -52,7 +52,7 @@ pub(super) fn inbox(waiting: usize, language: Language) -> String {
     }
 }
 
-/// What a notification says of `news`; none where it takes one back.
+/// What a notification says of `news`; `None` if it takes one back.
 pub(super) fn news(news: &News, language: Language) -> Option<Words> {
     Some(match news {
         News::Offer {
@@ -309,8 +309,8 @@ mod tests {
         };
         let said = |count, at_least| news(&offer(Some(Conflicts { count, at_least })), Language::En).unwrap().body;
         assert_eq!(said(0, false), "data, 0 B. Into /in");
-        assert_eq!(said(1, false), "data, 0 B. Into /in. 1 item there differs");
-        assert_eq!(said(1_000, true), "data, 0 B. Into /in. At least 1000 items there differ");
+        assert_eq!(said(1, false), "data, 0 B. Into /in. 1 existing item differs");
+        assert_eq!(said(1_000, true), "data, 0 B. Into /in. At least 1000 existing items differ");
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(words.title, "Angebot von lab-ws");
         assert_eq!(
             words.body,
-            "data, set und 2 weitere, 1 Element, bisher 1,5 MB. Nach /in, danach 9,0 GB frei. Mindestens 2 Elemente dort weichen ab"
+            "data, set und 2 weitere, 1 Element, bisher 1,5 MB. Nach /in, danach 9,0 GB frei. Mindestens 2 vorhandene Elemente weichen ab"
         );
         let ended = News::Ended {
             direction: Direction::Copying,

@@ -65,7 +65,7 @@ pub struct Receiver {
 
 /// The code that is open now.
 pub struct ShownCode {
-    /// As a person reads it out, e.g. `42-river-camera`. None where a standing secret or a given
+    /// As a person reads it out, e.g. `42-river-camera`. `None` if a standing secret or a given
     /// code is in force: it is not shown.
     pub text: Option<Zeroizing<String>>,
     /// When it expires, by the clock as it is set now; none for a standing secret.
@@ -379,11 +379,5 @@ impl Drop for Receiver {
 
 /// Whether the threads that write what is received can be confined to its folder here, or why not.
 pub(crate) fn confinement() -> Result<(), Unconfined> {
-    use ringway_sys::confine::Unconfined as Sys;
-    ringway_sys::confine::support().map_err(|why| match why {
-        Sys::NotInKernel => Unconfined::NotInKernel,
-        Sys::SwitchedOff => Unconfined::SwitchedOff,
-        Sys::TooOld => Unconfined::TooOld,
-        Sys::Refused(errno) => Unconfined::Refused(errno),
-    })
+    ringway_sys::confine::support()
 }

@@ -83,7 +83,10 @@ async fn what_goes_to_a_forgotten_device_ends() {
     let received = ends(&receiving).await;
     assert!(matches!(failed(&received), Fault::Cancelled { by: Side::There, kept: true }), "{received:?}");
     let left = left(&lab);
-    assert!(left.len() == 1 && left[0].to_string_lossy().starts_with(".ringway-"), "the received folder is lab's: {left:?}");
+    assert!(
+        left.len() == 1 && left[0].to_string_lossy().starts_with(".ringway-"),
+        "the received folder is lab's: {left:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

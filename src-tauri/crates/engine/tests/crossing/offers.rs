@@ -178,7 +178,11 @@ async fn the_windows_policy_numbers_folders_of_strangers_and_merges_those_of_fri
     assert_complete(&*laptop.send(&[folder(laptop.path("tree"))], &to, None).await);
     receiving.await.unwrap();
     assert_eq!(fs::read_dir(lab.path("in/tree")).unwrap().count(), 1, "nor is it later");
-    assert_eq!(fs::read_dir(lab.path("in/tree (1)")).unwrap().count(), 2, "the received copy is updated under its number");
+    assert_eq!(
+        fs::read_dir(lab.path("in/tree (1)")).unwrap().count(),
+        2,
+        "the received copy is updated under its number"
+    );
     assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 2);
 }
 

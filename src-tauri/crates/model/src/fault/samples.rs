@@ -5,8 +5,8 @@ use std::io;
 
 use crate::device::DeviceId;
 use crate::fault::{
-    Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, Operation, OsError, Outage, Remedy,
-    ShareTrouble, Shortage, StoreTrouble,
+    Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, NotFoundKind, Operation, OsError, Outage,
+    Remedy, ShareTrouble, Shortage, StoreTrouble,
 };
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side, SyncIoReason, UserTlsReason};
@@ -177,6 +177,7 @@ fn of_this_device(text: &str) -> Vec<Fault> {
         Fault::Gone,
         Fault::TooManySent,
         Fault::NewTarget { what: path(), more: 1, to: text(), was: text() },
+        Fault::ServiceNotRunning,
         Fault::ServiceGone,
         Fault::ServiceFailed { detail: text(), remedies: vec![Remedy::new(Aim::Serve, "ringway serve")] },
         Fault::ServiceDiffers { ours: text(), theirs: text(), remedies: vec![Remedy::who_listens(1)] },
@@ -215,6 +216,7 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
         Fault::AnswerBusy,
     ]);
     all.extend(ShareTrouble::ALL.map(|trouble| Fault::ShareUnavailable { share: text(), trouble }));
+    all.extend(NotFoundKind::ALL.map(|kind| Fault::not_found(kind, text())));
     let there = |errno| Fault::PathThere { path: (&*text()).into(), operation: Operation::Open, source: os(errno) };
     all.extend([2, 13, 20, 40, 95].map(there));
     all

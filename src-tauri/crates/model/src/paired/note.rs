@@ -88,7 +88,7 @@ impl TryFrom<String> for NoteText {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::from_bytes(text.into_bytes()).map_err(|_| "a note has 1 to 65,536 bytes")
+        Self::from_bytes(text.into_bytes()).map_err(|_| "a note is empty or too long")
     }
 }
 

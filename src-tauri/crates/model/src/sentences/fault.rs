@@ -9,7 +9,10 @@ use super::table::*;
 use super::{Row, Says, figures};
 use crate::fault::errno::{EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, ELOOP, ENETUNREACH};
 use crate::fault::errno::{ENAMETOOLONG, EOPNOTSUPP, EPIPE, ETIMEDOUT};
-use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, Remedy, Shortage, StoreTrouble};
+use crate::fault::{
+    AuthError, DeclineReason, Fault, Invalid, NotFoundKind, Operation, OsError, Remedy, Shortage, StoreTrouble,
+};
+use crate::paired::NoteText;
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side};
 
@@ -129,6 +132,8 @@ impl Fault {
                 row.says().and_next(UNKNOWN_WORD)
             }
             Self::CodeNumberTooLarge => CODE_NUMBER_TOO_LARGE.says(),
+            Self::NotFound { kind, name } => not_found(*kind, name),
+            Self::ServiceNotRunning => SERVICE_NOT_RUNNING.says(),
             Self::ServiceGone => SERVICE_GONE.says(),
             Self::ServiceFailed { detail, remedies } => {
                 SERVICE_FAILED.says().with("detail", detail).with_remedies(remedies)
@@ -300,7 +305,7 @@ impl Invalid {
             Self::NameTooLong { name } => NAME_TOO_LONG.says().with("name", name),
             Self::DeviceName => DEVICE_NAME.says(),
             Self::NameTaken => NAME_TAKEN.says(),
-            Self::Note => UNFIT_NOTE.says(),
+            Self::Note => UNFIT_NOTE.says().with("n", figures::count(NoteText::LEN_MAX as u64)),
             Self::AmbiguousId => AMBIGUOUS_ID.says(),
             Self::AmbiguousName { name } => AMBIGUOUS_NAME.says().with("name", name),
             Self::UnknownDevice => UNKNOWN_DEVICE.says(),
@@ -359,6 +364,21 @@ impl std::error::Error for Fault {}
 impl std::error::Error for AuthError {}
 
 impl std::error::Error for Invalid {}
+
+fn not_found(kind: NotFoundKind, name: &Text) -> Says {
+    let row = match kind {
+        NotFoundKind::Device => NOT_FOUND_DEVICE,
+        NotFoundKind::Offer => NOT_FOUND_OFFER,
+        NotFoundKind::PairingRequest => NOT_FOUND_PAIRING_REQUEST,
+        NotFoundKind::BlockedDevice => NOT_FOUND_BLOCKED_DEVICE,
+        NotFoundKind::Transfer => NOT_FOUND_TRANSFER,
+        NotFoundKind::PastTransfer => NOT_FOUND_PAST_TRANSFER,
+        NotFoundKind::Note => NOT_FOUND_NOTE,
+        NotFoundKind::Unfinished => NOT_FOUND_UNFINISHED,
+        NotFoundKind::Receiver => return CODE_NOT_FOUND.says().with("number", name),
+    };
+    row.says().with("name", name)
+}
 
 fn at(side: Side, here: Row, there: Row) -> Row {
     match side {

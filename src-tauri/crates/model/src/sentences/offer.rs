@@ -141,12 +141,7 @@ pub fn pairing_failed(why: &AuthError, from: &str, attempts_left: Option<u8>) ->
     says.with("from", Text::from(from))
 }
 
-/// That no device shows a code with that number.
-pub fn code_not_found(number: u16) -> Says {
-    CODE_NOT_FOUND.says().with("number", number)
-}
-
-/// That several devices do. `names` are safe to show.
+/// That several devices show a code with that number. `names` are safe to show.
 pub fn code_ambiguous(number: u16, names: &str) -> Says {
     CODE_AMBIGUOUS.says().with("number", number).with("names", names)
 }

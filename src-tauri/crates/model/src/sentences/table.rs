@@ -141,7 +141,7 @@ rows! {
         what: "As listed by the sender, “Replace” overwrites at least {n, plural, one {# item that was changed here or is from elsewhere} other {# items that were changed here or are from elsewhere}}.",
     }
     OFFER_OVERWRITES_ALL: "offer.overwritesAll" {
-        what: "“Replace” overwrites all items that differ, even those changed here or from elsewhere.",
+        what: "“Replace” overwrites all items that differ, including items that were changed here or are from elsewhere.",
     }
     OFFER_TOO_MUCH: "offer.tooMuch" {
         what: "Ringway accepts up to {size} automatically from that device, counting what earlier attempts brought.",
@@ -945,7 +945,7 @@ rows! {
         next: "Use 1 to 64 bytes of visible text without slashes, colons and spaces around it, and not digits alone.",
     }
     UNFIT_NOTE: "fault.unfit.note" {
-        what: "A note has 1 to 65,536 bytes of text.",
+        what: "A note has 1 to {n, number} bytes of text.",
         next: "Send a longer text as a file.",
     }
     SHARE_NAME_TAKEN: "fault.unfit.shareNameTaken" {
@@ -1240,6 +1240,42 @@ rows! {
         what: "This is no longer available.",
         terminal: "It was answered, withdrawn or removed, or has ended. `ringway status` shows what there is.",
         window: "It was answered, withdrawn or removed, or has ended.",
+    }
+    NOT_FOUND_DEVICE: "fault.notFound.device" {
+        what: "No paired device is called “{name}”.",
+        terminal: "`ringway devices` lists them.",
+    }
+    NOT_FOUND_OFFER: "fault.notFound.offer" {
+        what: "No offer “{name}” is waiting for an answer.",
+        terminal: "`ringway status` lists what there is, with ids.",
+    }
+    NOT_FOUND_PAIRING_REQUEST: "fault.notFound.pairingRequest" {
+        what: "No pairing request “{name}” is waiting for an answer.",
+        terminal: "`ringway status` lists what there is, with ids.",
+    }
+    NOT_FOUND_BLOCKED_DEVICE: "fault.notFound.blockedDevice" {
+        what: "No blocked device is called “{name}”.",
+        terminal: "`ringway status` lists what there is, with ids.",
+    }
+    NOT_FOUND_TRANSFER: "fault.notFound.transfer" {
+        what: "No transfer “{name}” is running or waiting.",
+        terminal: "`ringway status` lists what there is, with ids.",
+    }
+    NOT_FOUND_PAST_TRANSFER: "fault.notFound.pastTransfer" {
+        what: "The history has no transfer with the number {name}.",
+        terminal: "`ringway inbox --all` lists them.",
+    }
+    NOT_FOUND_NOTE: "fault.notFound.note" {
+        what: "There is no note with the number {name}.",
+        terminal: "`ringway notes` lists them.",
+    }
+    NOT_FOUND_UNFINISHED: "fault.notFound.unfinished" {
+        what: "No unfinished transfer has the ID {name}.",
+        terminal: "`ringway inbox unfinished` lists them; --in FOLDER looks into another folder.",
+    }
+    SERVICE_NOT_RUNNING: "fault.serviceNotRunning" {
+        what: "The background service is not running.",
+        terminal: "`ringway serve` starts it, and so does the window.",
     }
     SERVICE_GONE: "fault.serviceGone" {
         what: "The background service has stopped.",

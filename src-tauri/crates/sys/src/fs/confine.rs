@@ -8,6 +8,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, Scope,
 };
+pub use ringway_model::Unconfined;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
@@ -35,24 +36,6 @@ const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
 /// shares on purpose, and to leave their access times alone.
 const READING_CAPABILITIES: CapabilitySet =
     CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH).union(CapabilitySet::FOWNER);
-
-/// Why threads cannot be confined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unconfined {
-    /// The kernel was built without Landlock, or is older than 5.13.
-    #[error("this kernel has no Landlock")]
-    NotInKernel,
-    /// The kernel has Landlock, but was started without it (`lsm=` on its command line).
-    #[error("Landlock is switched off (lsm= on the kernel's command line)")]
-    SwitchedOff,
-    /// Linux 5.13 to 5.18: confined threads could not rename from one directory to another.
-    #[error("this kernel's Landlock is too old")]
-    TooOld,
-    /// A container's filter refuses it, or this process has too many Landlock layers already
-    /// (errno).
-    #[error("the kernel refuses Landlock (errno {0})")]
-    Refused(i32),
-}
 
 /// Whether threads of this process can be confined. This is tried on a separate thread, which then
 /// ends.

@@ -22,6 +22,7 @@ use crate::attributes::Kind;
 use crate::dir::component;
 pub use crate::ring::Fallback;
 use crate::ring::{Ring, WORKERS_DEFAULT};
+pub use ringway_model::IoMode;
 pub use sync::{read_at, write_all_at};
 
 /// The most io-wq workers of either kind that a ring may have. They are threads, which exist only
@@ -31,18 +32,6 @@ pub const WORKERS_MAX: u32 = 64;
 /// The most requests that a driver has under way at a time. Each is a file, so this also bounds the
 /// driver's descriptors.
 pub const DEPTH_MAX: u32 = 1024;
-
-/// The requested driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IoMode {
-    /// io_uring, or plain calls if io_uring is unavailable.
-    #[default]
-    Auto,
-    /// io_uring or an error.
-    Uring,
-    /// Plain calls.
-    Sync,
-}
 
 /// The driver that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,7 +38,7 @@ pub(super) fn part(mode: Mode) -> &'static str {
     }
 }
 
-/// Who encrypts in it; none where nothing is on a connection.
+/// Who encrypts in it; `None` if nothing is on a connection.
 pub(super) fn tls(mode: Mode) -> Option<&'static str> {
     match mode {
         Mode::Layer(Layer::Send(by) | Layer::Receive(by)) | Mode::Mover { cipher: by, .. } => Some(cipher(by)),

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use ringway_model::{
-    CopyReport, Direction, Failure, FailureReason, Fault, IoPath, OnExisting, Operation, Outcome, Report, sentences,
+    CopyReport, Direction, Failure, FailureReason, Fault, IoMode, IoPath, OnExisting, Operation, Outcome, Report,
+    sentences,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::args::IoArg;
 use crate::args::copy::{CopyArgs, ReflinkArg};
 use crate::progress::{pace, things};
 use crate::text::{bytes, count, counted, for_terminal};
@@ -25,7 +25,7 @@ fn is_cut_short(failure: &Failure) -> bool {
 }
 
 /// How to finish a copy that ended early: the very command. `words` are those behind `ringway
-/// copy`, none where these would not select the same again. `began` is none where it cannot be told
+/// copy`, `None` if these would not select the same again. `began` is `None` if that is unknown
 /// what that copy has made. Where the copy `made` its destination, the same command would go into
 /// that the next time.
 pub(super) fn go_on(failures: &[Failure], words: Option<&[OsString]>, began: Option<&str>, made: bool) -> String {
@@ -180,7 +180,7 @@ fn threads(started: u64, args: &CopyArgs) -> String {
 fn reading(report: &CopyReport, args: &CopyArgs) -> String {
     match report.io {
         IoPath::Uring if report.uring_bytes > 0 => {
-            let why = if args.io == IoArg::Uring { "as asked" } else { "where that waited for a disk" };
+            let why = if args.io == IoMode::Uring { "as asked" } else { "where that waited for a disk" };
             let depth = if args.queue_depth.is_some() { "as asked" } else { "chosen" };
             format!("Reading: io_uring {why}, {} requests in flight a thread ({depth})", report.queue_depth)
         }

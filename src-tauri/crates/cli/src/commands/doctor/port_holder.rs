@@ -10,7 +10,7 @@ const LISTENS: &str = "0A";
 pub(crate) enum Holder {
     /// A program of this user.
     Ours {
-        /// What it is called; none where its process cannot be seen, as in another container.
+        /// What it is called; `None` if its process cannot be seen, as in another container.
         program: Option<String>,
     },
     /// Another user, by name where it has one here.

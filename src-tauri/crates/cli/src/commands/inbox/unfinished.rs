@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::Engine;
-use ringway_model::Unfinished;
+use ringway_model::{Fault, NotFoundKind, Unfinished};
 
 use crate::args::DiscardArgs;
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::json::Event;
 use crate::output::Output;
 use crate::text::{ago, and_more, bytes, count, counted, for_terminal, table};
@@ -46,10 +46,7 @@ pub(crate) fn list(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result
 pub(crate) fn discard(engine: &Engine, out: &Output, args: &DiscardArgs) -> Result<Exit> {
     let found = find(engine, out, &args.folders)?;
     if let Some(id) = args.ids.iter().find(|id| !found.iter().any(|left| left.id == **id)) {
-        let advice = "`ringway inbox unfinished` lists them; --in FOLDER looks into another folder.";
-        return Err(Refusal::failed(format!("No unfinished transfer has the id {}.", for_terminal(id)))
-            .advise(advice)
-            .into());
+        return Err(Fault::not_found(NotFoundKind::Unfinished, id.to_string()).into());
     }
     let (mut removed, mut freed, mut busy) = (0_u64, 0, 0_u64);
     for left in found.iter().filter(|left| args.all || args.ids.contains(&left.id)) {

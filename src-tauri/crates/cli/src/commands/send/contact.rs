@@ -21,7 +21,7 @@ const BUSY_RETRIES_MAX: u32 = 5;
 /// As long as a busy receiver is waited for at a time, whatever it asks for.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// To whom, and by what code.
+/// The target, and the code for it.
 pub(super) struct Contact<'a> {
     pub(super) out: &'a Output,
     pub(super) interrupts: &'a Interrupts,

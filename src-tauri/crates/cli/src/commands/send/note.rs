@@ -11,11 +11,12 @@ use super::contact::{Contact, Next};
 use super::{find, target};
 use crate::args::SendArgs;
 use crate::ask::{code_source, prompt};
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::json::{self, Event};
 use crate::output::Output;
-use crate::text::{bytes, for_terminal};
+use crate::refusal::Refusal;
+use crate::text::{bytes, count, for_terminal};
 use crate::words::{self, Words};
 
 /// Reads a note and sends it.
@@ -167,8 +168,10 @@ fn a_folder() -> Refusal {
 fn checked(text: Vec<u8>) -> Result<NoteText, Refusal> {
     NoteText::from_bytes(text).map_err(|why| match why {
         NotANote::Empty => Refusal::usage("There is no note: standard input is empty."),
-        NotANote::TooLong => Refusal::usage("The note is longer than 65,536 bytes.")
-            .advise("Send it as a file: ringway send FILE TARGET."),
+        NotANote::TooLong => {
+            Refusal::usage(format!("The note is longer than {} bytes.", count(NoteText::LEN_MAX as u64)))
+                .advise("Send it as a file: ringway send FILE TARGET.")
+        }
         NotANote::NotText => {
             Refusal::usage("The note is not text in UTF-8.").advise("Send it as a file: ringway send FILE TARGET.")
         }

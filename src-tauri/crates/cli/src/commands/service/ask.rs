@@ -5,7 +5,8 @@ use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice, Waiting};
 use ringway_model::{
-    DeviceId, Direction, Fault, Offer, OnCancel, OnConflict, OpenCode, PairingRequest, Side, sentences,
+    DeviceId, Direction, Fault, Invalid, NotFoundKind, Offer, OnCancel, OnConflict, OpenCode, PairingRequest, Side,
+    sentences,
 };
 
 use super::{refusal, shown};
@@ -13,11 +14,12 @@ use crate::args::destination::destination;
 use crate::args::{
     AcceptArgs, BlockArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ReportArgs, RequestArgs, TransferArgs,
 };
-use crate::exit::{Exit, Refusal};
+use crate::exit::Exit;
 use crate::json::{self, Event};
 use crate::output::Output;
+use crate::refusal::Refusal;
 use crate::text::for_terminal;
-use crate::words::{Words, advised};
+use crate::words::{self, Words, advised};
 
 /// The beginning of an id that is taken for one: fewer digits are as likely somebody's name.
 const ID_TYPED_MIN: usize = 4;
@@ -57,8 +59,8 @@ pub(crate) async fn offers(args: OffersArgs) -> Result<Exit> {
     let client = service().await?;
     let all = look(&client).await?;
     if let Some(typed) = &args.offer {
-        let offer = one(&all.offers, &all.devices, typed, "offer", of_offer)?;
-        return differences(&client, offer, args.on_conflict.into(), &out).await;
+        let offer = one(&all.offers, &all.devices, typed, NotFoundKind::Offer, of_offer)?;
+        return differences(&client, offer, args.on_conflict, &out).await;
     }
     let Everything { requests, offers, .. } = all;
     offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
@@ -92,13 +94,13 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
     let client = service().await?;
     let all = look(&client).await?;
     let is_compared = folder.is_none();
-    let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
+    let offer = one(&all.offers, &all.devices, &args.offer, NotFoundKind::Offer, of_offer)?;
     let id = offer.id.to_string();
     if let Some(folder) = folder {
         let into_home = args.home.into_home();
         client.set_offer_folder(id.clone(), folder.into(), into_home).await?;
     }
-    let on_conflict = args.on_conflict.into();
+    let on_conflict = args.on_conflict;
     let moving = client.accept(id, offer.size(), on_conflict).await?;
     out.event(&json::transfer(&moving));
     if on_conflict == OnConflict::Replace {
@@ -118,7 +120,7 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let client = service().await?;
     let all = look(&client).await?;
-    let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
+    let offer = one(&all.offers, &all.devices, &args.offer, NotFoundKind::Offer, of_offer)?;
     let id = offer.id.to_string();
     client.decline(id.clone()).await?;
     out.event(&Event::Declined { id: &id });
@@ -172,7 +174,7 @@ async fn unblock(args: RequestArgs) -> Result<Exit> {
     let client = service().await?;
     let blocked = client.blocked_pairings().await?;
     let devices = client.look().await?.devices;
-    let request = one(&blocked, &devices, &args.device, "blocked device", of_request)?;
+    let request = one(&blocked, &devices, &args.device, NotFoundKind::BlockedDevice, of_request)?;
     client.unblock_pairing(request.id).await?;
     let out = Output::from(args.report);
     out.event(&Event::PairingUnblocked { id: request.id });
@@ -184,7 +186,7 @@ async fn unblock(args: RequestArgs) -> Result<Exit> {
 async fn requested(args: RequestArgs) -> Result<(Output, Client, PairingRequest)> {
     let client = service().await?;
     let Everything { requests, devices, .. } = client.look().await?;
-    let request = one(&requests, &devices, &args.device, "request to connect", of_request)?.clone();
+    let request = one(&requests, &devices, &args.device, NotFoundKind::PairingRequest, of_request)?.clone();
     Ok((Output::from(args.report), client, request))
 }
 
@@ -193,7 +195,7 @@ pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let client = service().await?;
     if !client.look().await?.settings.settings.receiving {
-        return Err(Refusal::failed("The service does not receive: no code is open.")
+        return Err(Refusal::failed("The service does not receive, so it has no code.")
             .advise("`ringway settings --receiving on` switches that on.")
             .into());
     }
@@ -217,7 +219,7 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
     let all = client.look().await?;
     let waiting = all.waiting.iter().map(of_waiting);
     let listed: Vec<_> = under_way(&all).map(of_transfer).chain(waiting).collect();
-    let id = one(&listed, &all.devices, &args.transfer.transfer, "transfer", Meant::clone)?.id.clone();
+    let id = one(&listed, &all.devices, &args.transfer.transfer, NotFoundKind::Transfer, Meant::clone)?.id.clone();
     let out = Output::from(args.transfer.report);
     let short = shown::short(&id);
     if all.waiting.iter().any(|waiting| waiting.id == id) {
@@ -269,7 +271,7 @@ async fn running(args: TransferArgs) -> Result<(Output, Client, String)> {
     let client = service().await?;
     let all = client.look().await?;
     let listed: Vec<_> = under_way(&all).map(of_transfer).collect();
-    let id = one(&listed, &all.devices, &args.transfer, "transfer", Meant::clone)?.id.clone();
+    let id = one(&listed, &all.devices, &args.transfer, NotFoundKind::Transfer, Meant::clone)?.id.clone();
     Ok((Output::from(args.report), client, id))
 }
 
@@ -364,7 +366,7 @@ fn one<'a, T>(
     all: &'a [T],
     devices: &'a [PairedDevice],
     typed: &str,
-    noun: &str,
+    kind: NotFoundKind,
     of: impl Fn(&'a T) -> Meant<'a>,
 ) -> Result<&'a T, Refusal> {
     // Ids of devices are shown in groups, and those of transfers have a hyphen of their own.
@@ -386,16 +388,19 @@ fn one<'a, T>(
     match (if is_name { &by_name } else { &by_id }).as_slice() {
         [only] => Ok(only),
         [] if is_name && !by_id.is_empty() => {
-            Err(Refusal::failed(format!(
-                "There is no {noun} of the paired device \"{shown_name}\" here. What has an id that begins so is another's: {}.",
-                described(&by_id)
-            ))
-            .advise("Give more of the id if that is meant."))
+            let fault = Fault::not_found(kind, typed);
+            let what =
+                format!("{} Others have an ID that begins so: {}.", words::error(&fault).what, described(&by_id));
+            Err(Refusal::of(fault, Words::new(what, "Give more of the ID to choose one of them.")))
         }
-        [] => Err(Refusal::failed(format!("There is no {noun} \"{shown_name}\" here."))
-            .advise("`ringway status` lists what there is, with ids.")),
-        several => Err(Refusal::failed(format!("\"{shown_name}\" is more than one {noun}: {}.", described(several)))
-            .advise("Give the beginning of the id of the one that is meant.")),
+        [] => Err(Fault::not_found(kind, typed).into()),
+        several => {
+            let words = Words::new(
+                format!("\"{shown_name}\" is ambiguous: {}.", described(several)),
+                "Give the beginning of the ID of one of them.",
+            );
+            Err(Refusal::of(Invalid::AmbiguousId.into(), words))
+        }
     }
 }
 
@@ -432,7 +437,7 @@ mod tests {
 
     fn found<'a>(all: &'a [Own], devices: &'a [PairedDevice], typed: &str) -> Result<&'a str, Refusal> {
         let meant = |own: &'a Own| Meant { id: own.0.to_owned(), called: own.1, device: Some(DeviceId([own.2; 32])) };
-        one(all, devices, typed, "offer", meant).map(|own| own.0)
+        one(all, devices, typed, NotFoundKind::Offer, meant).map(|own| own.0)
     }
 
     #[test]
@@ -447,7 +452,7 @@ mod tests {
         assert!(found("laptop").unwrap_err().what.contains(both));
         assert!(found("3f2a").unwrap_err().what.contains(both));
         for none in ["777", "nobody", ""] {
-            assert!(found(none).unwrap_err().what.contains("no offer"), "{none}");
+            assert!(found(none).unwrap_err().what.contains("No offer"), "{none}");
         }
     }
 
@@ -478,7 +483,7 @@ mod tests {
         for devices in [vec![paired("old", 0xaa), paired("a", 0xcc)], vec![paired("a", 0xcc)]] {
             assert_eq!(found(&all, &devices, "a"), Ok("22220000"));
             assert!(found(&all, &devices, "c").is_err());
-            assert!(found(&all[..1], &devices, "a").unwrap_err().what.contains("no offer"));
+            assert!(found(&all[..1], &devices, "a").unwrap_err().what.contains("No offer"));
         }
         assert_eq!(found(&all, &[paired("old", 0xaa), paired("a", 0xcc)], "OLD"), Ok("11110000"));
     }

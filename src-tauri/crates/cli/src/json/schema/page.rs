@@ -103,7 +103,7 @@ pub(super) fn manual(schema: &Value) -> String {
     format!("{}\n\n{}", lines.collect::<Vec<_>>().join("\n"), introduction)
 }
 
-/// A shape in one paragraph. The meaning of each choice is told only `in_full`, which is for types
+/// A shape in one paragraph. The meaning of each choice is given only `in_full`, which is for types
 /// that several events share.
 fn told(shape: &Shape, in_full: bool) -> String {
     let kind = shape.kind.iter().map(|kind| format!("It is {kind}."));

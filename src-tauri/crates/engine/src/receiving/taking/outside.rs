@@ -18,7 +18,7 @@ impl Outside {
         Self(Handle::current())
     }
 
-    /// What comes of it; none where that takes too long, or the runtime ends.
+    /// What comes of it; `None` if that takes too long, or the runtime ends.
     ///
     /// SQLite opens the journal that a killed program has left before it reads, and a confined
     /// thread cannot open that.
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_confined_thread_reads_the_store_of_a_program_that_was_killed() {
         if let Err(why) = ringway_sys::confine::support() {
-            println!("skipped: a_confined_thread_reads_the_store_of_a_program_that_was_killed: {why}");
+            println!("skipped: a_confined_thread_reads_the_store_of_a_program_that_was_killed: {why:?}");
             return;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -215,7 +215,7 @@ fn a_later_range_cannot_name_another_file() {
 #[test]
 fn a_confined_lane_does_its_work_and_its_thread_reaches_nothing_else() {
     if let Err(why) = ringway_sys::confine::support() {
-        println!("skipped: a_confined_lane_does_its_work_and_its_thread_reaches_nothing_else: {why}");
+        println!("skipped: a_confined_lane_does_its_work_and_its_thread_reaches_nothing_else: {why:?}");
         return;
     }
     let (site, elsewhere) = (Site::new(), tempfile::tempdir().unwrap());
