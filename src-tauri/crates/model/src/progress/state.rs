@@ -75,8 +75,6 @@ pub enum TransferAction {
     Retry,
     /// Copy the list of failures.
     CopyList,
-    /// Copy why it failed.
-    CopyDetails,
     /// Take it off the list; files stay.
     Remove,
 }
@@ -241,10 +239,8 @@ fn after(state: TransferState, direction: Direction, started_by: Side, report: &
     if state == TransferState::Done {
         actions.extend(again);
     }
-    match state {
-        TransferState::DoneWithFailures => actions.push(TransferAction::CopyList),
-        TransferState::Failed => actions.push(TransferAction::CopyDetails),
-        _ => {}
+    if state == TransferState::DoneWithFailures {
+        actions.push(TransferAction::CopyList);
     }
     actions.push(TransferAction::Remove);
     actions
@@ -252,6 +248,7 @@ fn after(state: TransferState, direction: Direction, started_by: Side, report: &
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
     use std::time::{Duration, SystemTime};
 
     use super::*;
@@ -378,8 +375,8 @@ mod tests {
             (Sending, ended(cancelled(Side::Here), &[]), CancelledHere, &[SendAgain, Remove]),
             (Receiving, ended(Outcome::Failed(Fault::PeerForgotten), &[]), CancelledHere, &[Remove]),
             (Sending, ended(cancelled(Side::There), &[]), CancelledThere, &[SendAgain, Remove]),
-            (Sending, ended(declined(DeclineReason::NotWritable), &[]), Failed, &[Retry, CopyDetails, Remove]),
-            (Sending, ended(lost, &[]), Failed, &[Retry, CopyDetails, Remove]),
+            (Sending, ended(declined(DeclineReason::NotWritable), &[]), Failed, &[Retry, Remove]),
+            (Sending, ended(lost, &[]), Failed, &[Retry, Remove]),
         ];
         let mut seen = vec![TransferStatus::waiting_turn(true, true).state];
         for (direction, progress, state, actions) in under_way {
@@ -397,6 +394,119 @@ mod tests {
         }
         for state in TransferState::ALL {
             assert!(seen.contains(&state), "{state:?} is in no row");
+        }
+    }
+
+    /// What a state's actions are called in the window. One that failed lists nothing to retry.
+    fn words_of(state: TransferState, action: TransferAction) -> &'static [&'static str] {
+        match action {
+            MoveUp => &["Move up"],
+            MoveDown => &["Move down"],
+            Pause => &["Pause"],
+            Resume => &["Resume"],
+            TryNow => &["Try now"],
+            Cancel => &["Cancel"],
+            OpenFolder => &["Open folder"],
+            SendAgain => &["Send again"],
+            GetAgain => &["Get again"],
+            Retry if state == Failed => &["Send again", "Get again"],
+            Retry => &["Retry these"],
+            CopyList => &["Copy list"],
+            Remove => &["Remove"],
+        }
+    }
+
+    /// A cell with actions: what stands in brackets says when there is one.
+    fn words_in(cell: &str) -> BTreeSet<String> {
+        let outside = cell.split('(').map(|part| part.split_once(')').map_or(part, |(_, outside)| outside));
+        let words = outside.collect::<String>().replace(" from list", "").replace(" or ", ",").replace(';', ",");
+        words.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+    }
+
+    #[test]
+    fn tables_of_states_in_the_documentation_have_the_actions_of_the_model() {
+        let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut note = |status: TransferStatus| {
+            let name = serde_json::to_value(status.state).unwrap().as_str().unwrap().to_owned();
+            let words = status.actions.iter().flat_map(|action| words_of(status.state, *action));
+            all.entry(name).or_default().extend(words.map(|word| (*word).to_owned()));
+        };
+        note(TransferStatus::waiting_turn(true, true));
+        let outages = [None, Some(Outage::Broken), Some(FULL), Some(Outage::Paused { by: Side::Here })];
+        let stages = [
+            (Stage::Connecting, false),
+            (Stage::AwaitingAnswer, false),
+            (Stage::Queued, false),
+            (Stage::Running, true),
+            (Stage::Finishing, false),
+            (Stage::Reconnecting, true),
+            (Stage::Paused, false),
+        ];
+        for ((stage, can_pause), why) in stages.iter().flat_map(|stage| outages.map(|why| (*stage, why))) {
+            let stalled_for = [None, Some(Duration::from_secs(6))];
+            for stalled_for in stalled_for {
+                let progress = Progress { can_pause, stalled_for, ..at(stage, why) };
+                note(TransferStatus::of(Direction::Sending, Side::Here, &progress, None));
+            }
+        }
+        let declined = |reason| Outcome::Failed(Fault::Declined(reason));
+        let cancelled = |by| Outcome::Failed(Fault::cancelled(by));
+        for (outcome, arrived) in [
+            (Outcome::Complete, &["/in/a"][..]),
+            (Outcome::Partial, &["/in/a"]),
+            (declined(DeclineReason::ByChoice), &[]),
+            (Outcome::Failed(Fault::Unanswered), &[]),
+            (cancelled(Side::Here), &["/in/a"]),
+            (cancelled(Side::There), &["/in/a"]),
+            (Outcome::Failed(Fault::DestinationGone), &["/in/a"]),
+        ] {
+            for direction in [Direction::Sending, Direction::Receiving] {
+                note(TransferStatus::past(&past(direction, Side::Here, &ended(outcome.clone(), arrived))));
+            }
+        }
+        assert_eq!(all.len(), TransferState::ALL.len());
+
+        let page = |path: &str| {
+            let path = format!("{}/../../../docs/{path}", env!("CARGO_MANIFEST_DIR"));
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+        };
+        let design = page("design/window.md");
+        let mut seen = 0;
+        for cells in design.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>()) {
+            for name in cells.get(1).into_iter().flat_map(|names| names.split(", ")).map(|name| name.trim_matches('`'))
+            {
+                if let (Some(actions), Some(cell)) = (all.get(name), cells.get(5)) {
+                    assert_eq!(&words_in(cell), actions, "design/window.md: {name}");
+                    seen += 1;
+                }
+            }
+        }
+        assert_eq!(seen, all.len());
+        let rows = [
+            ("Waiting for NAME to finish", "waiting_turn"),
+            ("Waiting for an answer", "awaiting_answer"),
+            ("Queued", "queued"),
+            ("Preparing", "preparing"),
+            ("Sending, Receiving, Copying", "moving"),
+            ("Stalled", "stalled"),
+            ("Interrupted", "interrupted"),
+            ("Paused", "paused"),
+            ("Disk full", "out_of_space"),
+            ("Finishing", "finishing"),
+            ("Sent, Received, Copied", "done"),
+            ("3 items failed", "done_with_failures"),
+            ("Declined", "declined"),
+            ("Not answered", "unanswered"),
+            ("Cancelled, Cancelled by NAME", "cancelled_here"),
+            ("Cancelled, Cancelled by NAME", "cancelled_there"),
+            ("Failed", "failed"),
+        ];
+        let words = page("window.md");
+        for (word, name) in rows {
+            let row =
+                words.lines().find(|line| line.starts_with(&format!("| {word} |"))).unwrap_or_else(|| panic!("{word}"));
+            let cell = row.split('|').nth(3).unwrap();
+            assert_eq!(&words_in(cell), &all[name], "window.md: {word}");
         }
     }
 
