@@ -34,8 +34,8 @@ pub use paired::{
 };
 pub use progress::{Progress, TransferAction, TransferState, TransferStatus, UnderWay};
 pub use report::{
-    CopyReport, Counts, Edit, Outcome, PackedBytes, Past, PastDetails, PastQuery, Proven, Report, SeriesPoint,
-    StageTimes,
+    AfterFailure, CopyReport, Counts, Edit, Outcome, PackedBytes, Past, PastDetails, PastQuery, Proven, Report,
+    SeriesPoint, StageTimes,
 };
 pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceId, LookAlike};
 use crate::id::{TransferId, TransferKey};
-use crate::paired::AskedBecause;
+use crate::paired::{AskedBecause, EntryKind};
 use crate::text::{PathText, Text};
 use crate::transfer::{OnConflict, ShownSize};
 
@@ -26,7 +26,9 @@ pub struct Offer {
     pub looks_like: Option<LookAlike>,
     /// The first of its top-level names.
     pub names: Vec<PathText>,
-    /// How many more there are.
+    /// What each of those is, in the same order, where its sender has listed it by now.
+    pub kinds: Vec<Option<EntryKind>>,
+    /// How many more names there are.
     pub more_names: u64,
     /// The first of all its names that begin with a dot: such files can configure and start
     /// programs.

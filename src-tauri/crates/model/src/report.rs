@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Failure, Fault};
+use crate::fault::{AuthError, Failure, Fault};
 use crate::text::{PathText, Text};
 use crate::transfer::{Bottleneck, IoPath, PathTaken};
 
-pub use past::{Past, PastDetails, PastQuery};
+pub use past::{AfterFailure, Past, PastDetails, PastQuery};
 pub use series::SeriesPoint;
 
 /// A transfer's result in numbers. In JSON they are on the same level as the rest of the report.
@@ -211,6 +211,12 @@ impl Outcome {
         serde_json::from_str(text).ok().or_else(|| Self::with_wait_ms(text))
     }
 
+    /// Whether it ended because a code is needed, or another one: the same is started again with it.
+    pub fn needs_code(&self) -> bool {
+        use AuthError::{NoCodeOpen, PairingNeeded, WrongCode};
+        matches!(self, Self::Failed(Fault::Auth(PairingNeeded { .. } | WrongCode | NoCodeOpen)))
+    }
+
     /// Parses an outcome from a history in which waits were in milliseconds.
     fn with_wait_ms(text: &str) -> Option<Self> {
         let mut value: serde_json::Value = serde_json::from_str(text).ok()?;
@@ -282,7 +288,34 @@ pub struct Report {
     pub ended_at: SystemTime,
 }
 
+/// Of a report, what the history keeps as one text: how bytes moved at both ends, and what only the
+/// receiver or a copy has.
+#[derive(Serialize, Deserialize)]
+struct Rest {
+    here: Option<PathTaken>,
+    there: Option<PathTaken>,
+    left_behind: Option<PathText>,
+    copy: Option<CopyReport>,
+}
+
 impl Report {
+    /// How bytes moved, the staging folder that is left, and what a copy did, as JSON text for the
+    /// history.
+    pub fn rest_to_json(&self) -> String {
+        let (left_behind, copy) = (self.left_behind.clone(), self.copy.clone());
+        serde_json::to_string(&Rest { here: self.here, there: self.there, left_behind, copy }).unwrap_or_default()
+    }
+
+    /// The report with what [`Self::rest_to_json`] wrote; without it if a damaged store or a later
+    /// version has something else.
+    #[must_use]
+    pub fn with_rest(self, text: &str) -> Self {
+        match serde_json::from_str(text) {
+            Ok(Rest { here, there, left_behind, copy }) => Self { here, there, left_behind, copy, ..self },
+            Err(_) => self,
+        }
+    }
+
     /// The report of a transfer that never began: everything else is none or zero.
     pub fn new(outcome: Outcome, ended_at: SystemTime) -> Self {
         Self {

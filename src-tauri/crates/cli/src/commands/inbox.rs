@@ -96,8 +96,13 @@ fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
         (false, false) => Some(Direction::Receiving),
     };
     let is_narrowed = args.failed || args.search.is_some();
-    let query =
-        PastQuery { direction, failed_only: args.failed, search: args.search.unwrap_or_default(), before: args.before };
+    let query = PastQuery {
+        direction,
+        failed_only: args.failed,
+        unresolved_only: false,
+        search: args.search.unwrap_or_default(),
+        before: args.before,
+    };
     let past = engine.past(&query, args.limit)?;
     for past in &past {
         out.event(&json::past(past, None));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use ringway_engine::Transfer;
 use ringway_model::{
-    AuthError, ComparisonState, DeviceId, Direction, Fault, Offer, OnConflict, Outcome, PairingRequest, Report, Stage,
+    ComparisonState, DeviceId, Direction, Fault, Offer, OnConflict, Outcome, PairingRequest, Report, Stage,
     TransferState,
 };
 use rustix::io::Errno;
@@ -183,8 +183,7 @@ fn offered(offer: Offer) -> News {
 fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
     let state = TransferState::ended(&report.outcome);
     // That two devices have to be paired first is no failure: the window asks for the code.
-    let needs_code = matches!(report.outcome, Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { .. })));
-    if state == TransferState::CancelledHere || needs_code {
+    if state == TransferState::CancelledHere || report.outcome.needs_code() {
         return None;
     }
     let Named { direction, title, more, peer } = named(transfer, target);

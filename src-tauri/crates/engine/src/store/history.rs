@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_model::{
-    AuthError, DeviceId, Direction, Fault, Outcome, Past, PathText, Pattern, Report, Selection, SeriesPoint, Source,
+    AfterFailure, DeviceId, Direction, Fault, Past, PathText, Pattern, Report, Selection, SeriesPoint, Source,
     TransferId,
 };
 
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
+use crate::limits::FAILURES_LISTED_MAX;
 use crate::store::Store;
 pub use reget::{KeptAttributes, Landing, Reget};
 
@@ -25,8 +26,11 @@ pub const PAST_MAX: u32 = 5_000;
 /// once.
 pub const PAST_UNANSWERED_MAX: u32 = 20;
 
-/// Failures that are remembered by name of each transfer: enough to see what kind they were.
-pub const PAST_FAILURES_MAX: usize = 100;
+/// Failures that are remembered by name of each transfer: as many as its report names.
+pub const PAST_FAILURES_MAX: usize = FAILURES_LISTED_MAX;
+
+/// Files that the receiver kept, remembered by name of each transfer.
+pub(super) const PAST_EDITS_MAX: usize = 100;
 
 /// Failures that are remembered of all transfers together; with paths of 4 KiB that is 80 MB, with
 /// common ones 2. The oldest go first.
@@ -54,6 +58,9 @@ pub struct Remembered {
     /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had
     /// announced itself.
     pub(crate) target_announced: Option<String>,
+    /// What became of it when the same was transferred later, if it did not bring everything. Lists
+    /// have it.
+    pub after: Option<AfterFailure>,
 }
 
 /// What this machine has sent last, or got last.
@@ -146,10 +153,10 @@ pub(crate) struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    /// Whether all that came of it is that a code is needed: the same is asked for again with one.
+    /// Whether all that came of it is that a code is needed, or another one: the same is asked for
+    /// again with it.
     pub(in crate::store) fn needs_code(&self) -> bool {
-        let is_asked = matches!(self.report.outcome, Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { .. })));
-        is_asked && !self.has_begun
+        self.report.outcome.needs_code() && !self.has_begun
     }
 }
 

@@ -1,9 +1,13 @@
 //! The tables of what has ended: written once a transfer, read for lists, never beyond their
 //! limits.
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ringway_model::{Direction, Fault, Outcome, Past, PastDetails, PastQuery, Side, TransferId, TransferKey};
+use ringway_model::{
+    AfterFailure, Direction, Fault, Outcome, Past, PastDetails, PastQuery, Side, TransferId, TransferKey, TransferState,
+};
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, named_params, params};
 use std::os::unix::ffi::OsStrExt;
 
@@ -23,6 +27,25 @@ mod tests;
 /// are told.
 const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
 const RECEIVED_INTO_MAX: usize = 256;
+
+/// Whether the same was transferred later, for one that did not bring everything: true if all of it
+/// arrived, false if some of it failed again. One that reached nobody has a target only to compare.
+const AFTER: &str = r#"CASE WHEN is_whole THEN NULL ELSE (
+    SELECT max(later.is_whole) FROM past AS later
+    WHERE later.direction = past.direction AND later.title = past.title AND later.more = past.more
+      AND later.number > past.number AND later.running IS NULL AND later.in_share IS past.in_share
+      AND (later.is_whole OR later.ending = '{"outcome":"partial"}')
+      AND (later.device = past.device
+        OR ((later.device IS NULL OR past.device IS NULL) AND later.target = past.target)
+        OR (past.direction = 2 AND later.target IS past.target AND later.paths = past.paths))
+    ) END AS later_whole"#;
+
+/// What tells transfers of the same apart from others.
+fn what_moved(past: &Past) -> impl Eq + Hash + use<> {
+    let whom = past.peer_id.map(|id| id.to_string()).or_else(|| past.target.as_ref().map(ToString::to_string));
+    let place = past.in_share.as_ref().or_else(|| past.paths.first().filter(|_| past.direction == Direction::Copying));
+    (past.direction as u8, past.title.clone(), past.more_names, whom, place.cloned())
+}
 
 impl Store {
     /// Writes down a transfer that has ended, in place of what was written of it before, and lets
@@ -97,12 +120,18 @@ impl Store {
 
     /// The same, with what it takes to start them again.
     pub(crate) fn past_remembered(&self, query: &PastQuery, limit: u32) -> Result<Vec<Remembered>, Fault> {
+        // Of those that failed again and again, the last one stands for all.
+        let mut named = HashSet::new();
+        let mut is_unresolved = |found: &Remembered| {
+            TransferState::ended(&found.past.report.outcome).has_failed() && named.insert(what_moved(&found.past))
+        };
         self.with_ended(|connection| {
             connection
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM past
+                    "SELECT {COLUMNS}, {AFTER} FROM past
                      WHERE running IS NULL AND NOT needs_code AND (:direction IS NULL OR direction = :direction)
                        AND (NOT :failed_only OR NOT is_whole)
+                       AND (NOT :unresolved_only OR (NOT is_whole AND later_whole IS NULL))
                        AND (:search IS NULL OR instr(words, :search))
                        AND (:before IS NULL OR number < :before)
                      ORDER BY number DESC"
@@ -111,13 +140,22 @@ impl Store {
                     named_params! {
                         ":direction": query.direction.map(direction_number),
                         ":failed_only": query.failed_only,
+                        ":unresolved_only": query.unresolved_only,
                         ":search": Some(query.search.trim().to_lowercase()).filter(|text| !text.is_empty()),
                         ":before": query.before.map(signed),
                     },
-                    remembered,
+                    |row| {
+                        let after = match row.get::<_, Option<bool>>("later_whole")? {
+                            None => None,
+                            Some(true) => Some(AfterFailure::Resolved),
+                            Some(false) => Some(AfterFailure::Repeated),
+                        };
+                        Ok(remembered(row)?.map(|found| Remembered { after, ..found }))
+                    },
                 )?
                 // What a later version, or nobody, has written is passed over.
                 .filter_map(Result::transpose)
+                .filter(|found| !query.unresolved_only || found.as_ref().map_or(true, &mut is_unresolved))
                 // Here and not in SQL: a row that is passed over takes no place of the page, so a
                 // page that is not full is the last one.
                 .take(limit as usize)

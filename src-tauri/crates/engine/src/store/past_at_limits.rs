@@ -133,6 +133,9 @@ fn a_history_at_its_limits() {
         told("the latest 30", || store.past(&all(), 30).unwrap()),
         told("the earliest 30", || store.past(&PastQuery { before: Some(newest - 4_900), ..all() }, 30).unwrap()),
         told("the latest 30 that failed", || store.past(&PastQuery { failed_only: true, ..all() }, 30).unwrap()),
+        told("the first 30 failures to look at", || {
+            store.past(&PastQuery { unresolved_only: true, ..all() }, 30).unwrap()
+        }),
         told("all 5,000", || store.past(&all(), PAST_MAX).unwrap()),
         told("a search that finds one, the earliest", || store.past(&search("run 100/part 7"), 30).unwrap()),
         told("a search that finds nothing", || store.past(&search("nowhere"), 30).unwrap()),

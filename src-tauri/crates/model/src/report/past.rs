@@ -72,12 +72,23 @@ impl Past {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct PastDetails {
-    /// The failures by name, the first 100.
+    /// The failures by name, the first 1,000.
     pub failures: Vec<Failure>,
     /// Files of the receiver that were kept, by name, the first 100.
     pub edits: Vec<Edit>,
     /// Its course.
     pub series: Vec<SeriesPoint>,
+}
+
+/// What became of a transfer that did not bring everything when the same was transferred later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum AfterFailure {
+    /// All of it arrived.
+    Resolved,
+    /// Some of it failed again: the later report names what is missing.
+    Repeated,
 }
 
 /// Which past transfers are asked for; all of them by default, the latest first.
@@ -89,6 +100,9 @@ pub struct PastQuery {
     pub direction: Option<Direction>,
     /// Those that did not bring everything.
     pub failed_only: bool,
+    /// The failures that a person should look at: of each transfer the last one, until the same was
+    /// transferred later.
+    pub unresolved_only: bool,
     /// Those in whose names, paths, device or target this text is found, whatever the case of its
     /// letters; all where it is empty.
     pub search: String,

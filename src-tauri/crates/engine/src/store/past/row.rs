@@ -14,7 +14,7 @@ use rusqlite::{Row, Transaction, named_params, params};
 
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
-use crate::store::history::{Ended, PAST_FAILURES_MAX, Record, Reget, Remembered, Resend, ending};
+use crate::store::history::{Ended, PAST_EDITS_MAX, PAST_FAILURES_MAX, Record, Reget, Remembered, Resend, ending};
 use crate::store::series;
 
 /// What is kept of an offer's end that nobody answered.
@@ -29,7 +29,7 @@ pub(super) const COLUMNS: &str = "number, transfer, direction, device, device_na
     ended_ms, ending, files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, \
     running_ms, bottleneck, reconnected, resend, target_device, edited, target_announced, moved, skipped, \
     skipped_bytes, reused, excluded, patterns, limit_bytes_per_s, in_share, acls_lost, reget, owners_by_number, \
-    got_into, bytes_planned";
+    got_into, bytes_planned, rest";
 
 /// Writes one down, with the number that it had before if it is given one, and returns its number.
 /// `running`: the process that it runs in.
@@ -96,6 +96,7 @@ pub(super) fn insert(
         ":skipped": signed(counts.skipped),
         ":skipped_bytes": signed(counts.skipped_bytes),
         ":reused": signed(counts.reused),
+        ":rest": Some(report.rest_to_json()).filter(|rest| rest.len() <= ENDING_LEN_MAX),
         ":limit_bytes_per_s": report.limit_bytes_per_s.map(signed),
         ":in_share": record.in_share.as_ref().map(|place| place.as_os_str().as_bytes()),
         ":acls_lost": signed(counts.acls_lost),
@@ -139,7 +140,7 @@ pub(super) fn ending_text(outcome: &Outcome) -> String {
 /// Of each one its path and the other name, each ended by a zero byte, which neither has.
 fn edits_stored(edits: &[Edit]) -> Vec<u8> {
     let mut stored = Vec::new();
-    for edit in edits.iter().take(PAST_FAILURES_MAX) {
+    for edit in edits.iter().take(PAST_EDITS_MAX) {
         for part in [edit.path.as_os_str(), edit.beside.as_os_str()] {
             stored.extend(part.as_bytes());
             stored.push(0);
@@ -195,6 +196,18 @@ pub(super) fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> 
     // Of what failed, the paths are the folder that it was to land in.
     let has_arrived = direction != Direction::Sending
         && !matches!(&outcome, Outcome::Failed(fault) if !matches!(fault, Fault::NotPublished { .. }));
+    let rest = row.get::<_, Option<String>>("rest")?;
+    let report = Report {
+        counts: counts(row)?,
+        bytes_planned: count("bytes_planned")?,
+        proven,
+        running_for: ms("running_ms")?,
+        limited_by: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
+        limit_bytes_per_s: row.get::<_, Option<i64>>("limit_bytes_per_s")?.map(unsigned),
+        reconnected: row.get("reconnected")?,
+        arrived: if has_arrived { paths.clone() } else { Vec::new() },
+        ..Report::new(outcome, UNIX_EPOCH + ms("ended_ms")?)
+    };
     let past = Past {
         number: count("number")?,
         id: TransferId(row.get("transfer")?),
@@ -205,16 +218,9 @@ pub(super) fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> 
         in_share: in_share.map(|place| OsString::from_vec(place).into()),
         title: OsString::from_vec(row.get("title")?).into(),
         more_names: count("more")?,
-        report: Report {
-            counts: counts(row)?,
-            bytes_planned: count("bytes_planned")?,
-            proven,
-            running_for: ms("running_ms")?,
-            limited_by: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
-            limit_bytes_per_s: row.get::<_, Option<i64>>("limit_bytes_per_s")?.map(unsigned),
-            reconnected: row.get("reconnected")?,
-            arrived: if has_arrived { paths.clone() } else { Vec::new() },
-            ..Report::new(outcome, UNIX_EPOCH + ms("ended_ms")?)
+        report: match rest {
+            Some(rest) => report.with_rest(&rest),
+            None => report,
         },
         paths,
     };
@@ -227,6 +233,7 @@ pub(super) fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> 
         reget,
         target_device: row.get::<_, Option<[u8; 32]>>("target_device")?.map(DeviceId),
         target_announced: row.get("target_announced")?,
+        after: None,
     }))
 }
 

@@ -50,7 +50,8 @@ pub(crate) const SCHEMA: &str = "
         got_into     BLOB,
         bytes_planned INTEGER NOT NULL DEFAULT 0,
         running      TEXT,
-        needs_code   INTEGER NOT NULL DEFAULT 0
+        needs_code   INTEGER NOT NULL DEFAULT 0,
+        rest         TEXT
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -63,6 +64,7 @@ pub(crate) const SCHEMA: &str = "
     ) STRICT;
     CREATE INDEX IF NOT EXISTS past_failure_of ON past_failure (past);
     CREATE INDEX IF NOT EXISTS past_with ON past (device, number);
+    CREATE INDEX IF NOT EXISTS past_of ON past (title, number);
 ";
 
 /// Gives a file of an earlier version the columns that have been added since.
@@ -88,6 +90,7 @@ pub(crate) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("bytes_planned", "INTEGER NOT NULL DEFAULT 0"),
         ("running", "TEXT"),
         ("needs_code", "INTEGER NOT NULL DEFAULT 0"),
+        ("rest", "TEXT"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, FailureReason, Invalid, Offer, Operation, Pattern, Proven,
-    Report, Selection, SeriesPoint, Side, Source,
+    AfterFailure, AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, FailureReason, Invalid, IoPath, Offer,
+    Operation, PathTaken, Pattern, Proven, Report, Selection, SeriesPoint, Side, Source, TlsPath,
 };
 
 use super::row::{ENDING_LEN_MAX, ending_text};
@@ -12,7 +12,7 @@ use super::*;
 use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 use crate::receiving::event::keep_unanswered;
-use crate::store::history::{PAST_FAILURES_MAX, Resend};
+use crate::store::history::Resend;
 
 struct Home {
     folder: tempfile::TempDir,
@@ -181,6 +181,7 @@ impl Home {
             from_id: DeviceId([device; 32]),
             looks_like: None,
             names: vec![title.into()],
+            kinds: Vec::new(),
             more_names: 0,
             dot_names: Vec::new(),
             more_dot_names: 0,
@@ -396,8 +397,10 @@ fn what_needs_a_code_is_no_history_but_what_is_repeated_until_something_is_tried
         other => panic!("{other:?}"),
     };
     home.keep(Direction::Sending, "sent", &complete(), &[]);
-    for title in ["asked", "asked again"] {
-        home.keep_as(Direction::Sending, title, (false, &needs_code()), &[]);
+    let failed = |error: AuthError| report(Outcome::Failed(Fault::Auth(error)), 0);
+    let all = [needs_code(), needs_code(), failed(AuthError::WrongCode), failed(AuthError::NoCodeOpen)];
+    for (title, ended) in ["asked", "asked again", "mistyped", "too late"].into_iter().zip(&all) {
+        home.keep_as(Direction::Sending, title, (false, ended), &[]);
         assert_eq!(home.titles(&PastQuery::default()), ["sent"]);
         assert_eq!(last(), title, "not what was sent before that, which may be another device's");
         assert_eq!(home.store.last_with_each().unwrap()[0].title.to_string(), "sent");
@@ -410,11 +413,62 @@ fn what_needs_a_code_is_no_history_but_what_is_repeated_until_something_is_tried
 }
 
 #[test]
+fn what_failed_is_unresolved_until_the_same_came_through() {
+    use AfterFailure::{Repeated, Resolved};
+    let home = Home::new();
+    let keep = |title, outcome: &Outcome| home.keep(Direction::Sending, title, &report(outcome.clone(), 1), &[]);
+    let lost = Outcome::Failed(Fault::DestinationGone);
+    let unresolved = || home.titles(&PastQuery { unresolved_only: true, ..PastQuery::default() });
+    let after = |title: &str| {
+        let all = home.store.past_remembered(&PastQuery::default(), 100).unwrap();
+        let of = |found: &Remembered| (found.past.title.to_str() == Some(title)).then_some(found.after);
+        all.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    for title in ["lost", "part", "both", "lost"] {
+        keep(title, if title == "lost" { &lost } else { &Outcome::Partial });
+    }
+    keep("stopped", &Outcome::Failed(Fault::cancelled(Side::Here)));
+    (0..40).for_each(|_| home.keep(Direction::Sending, "well", &complete(), &[]));
+    assert_eq!(unresolved(), ["lost", "both", "part"], "each once, without what a person decided");
+    // What is received is something else, although it has the same name.
+    home.keep(Direction::Receiving, "part", &complete(), &[]);
+    keep("both", &Outcome::Partial);
+    assert_eq!(
+        (unresolved(), after("both")),
+        (vec!["both", "lost", "part"].into_iter().map(str::to_owned).collect(), vec![None, Some(Repeated)])
+    );
+    keep("both", &Outcome::Complete);
+    keep("lost", &Outcome::Failed(Fault::cancelled(Side::Here)));
+    assert_eq!(unresolved(), ["lost", "part"]);
+    assert_eq!(after("both"), [None, Some(Resolved), Some(Resolved)]);
+    // One that was reached only the second time has the target to compare.
+    home.store.with(|store| store.execute("UPDATE past SET device = NULL WHERE title = x'6c6f7374'", [])).unwrap();
+    keep("lost", &Outcome::Complete);
+    assert_eq!(unresolved(), ["part"]);
+    assert_eq!(after("lost"), [None, Some(Resolved), Some(Resolved), Some(Resolved)]);
+}
+
+#[test]
+fn what_a_report_says_of_paths_taken_and_folders_left_behind_is_kept() {
+    let home = Home::new();
+    let here = PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring };
+    let left_behind = Some("/in/.ringway-1".into());
+    let told = Report { here: Some(here), left_behind, ..complete() };
+    home.keep(Direction::Receiving, "data", &told, &[]);
+    let read = |number| home.store.one_past(number).unwrap().unwrap().past.report;
+    assert_eq!((read(1).here, read(1).there, read(1).left_behind), (told.here, None, told.left_behind));
+    home.store.with(|connection| connection.execute("UPDATE past SET rest = 'x'", [])).unwrap();
+    assert_eq!(read(1).here, None);
+}
+
+#[test]
 fn the_oldest_go_when_there_are_too_many() {
     let home = Home::new();
-    home.keep(Direction::Sending, "first", &report(Outcome::Partial, 1_000), &[]);
+    let edits = vec![Edit { path: "data/p2.jpg".into(), beside: "p2 (1).jpg".into() }; 1_000];
+    home.keep(Direction::Sending, "first", &Report { edits, ..report(Outcome::Partial, 1_001) }, &[]);
     let number = home.store.past(&PastQuery::default(), 1).unwrap()[0].number;
-    assert_eq!(home.store.past_details(number).unwrap().failures.len(), PAST_FAILURES_MAX);
+    let details = home.store.past_details(number).unwrap();
+    assert_eq!((details.failures.len(), details.edits.len()), (1_000, 100));
     let clones = |table: &str, columns: &str, times: u32| {
         let sql = format!(
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {times})
