@@ -13,8 +13,9 @@ mod unfinished;
 
 use ringway_engine::Remembered;
 use ringway_model::{
-    Comparison, Device, DeviceId, Difference, Fault, LookAlike, Note, NoteText, Offer, OpenCode, PairingRequest, Past,
-    Progress, Remedy, Report, SeriesPoint, SettingsInForce, Text, TransferId, TransferStatus, TurnedAway, UnderWay,
+    AfterFailure, Comparison, Device, DeviceId, Difference, Fault, LookAlike, Note, NoteText, Offer, OpenCode,
+    PairingRequest, Past, Progress, Remedy, Report, SeriesPoint, SettingsInForce, Text, TransferId, TransferStatus,
+    TurnedAway, UnderWay,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,13 +49,15 @@ pub struct Earlier {
     pub past: Past,
     /// How it ended, and what a person can do about it.
     pub status: TransferStatus,
+    /// What became of it when the same was transferred later, if it did not bring everything.
+    pub after: Option<AfterFailure>,
 }
 
 impl From<Remembered> for Earlier {
     fn from(remembered: Remembered) -> Self {
         let status = TransferStatus::past(&remembered.past);
         let status = if remembered.can_be_repeated() { status } else { status.never_again() };
-        Self { status, past: remembered.past }
+        Self { status, after: remembered.after, past: remembered.past }
     }
 }
 

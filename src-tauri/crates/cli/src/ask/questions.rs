@@ -290,6 +290,7 @@ mod tests {
             from_id: DeviceId([0; 32]),
             looks_like: None,
             names: vec!["data\n\x1b[2Jset".into(), "b".into()],
+            kinds: Vec::new(),
             more_names: 0,
             dot_names: Vec::new(),
             more_dot_names: 0,

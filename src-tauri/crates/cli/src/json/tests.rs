@@ -31,6 +31,7 @@ fn offered(asked_because: Option<AskedBecause>) -> Offer {
         from_id: DeviceId([1; 32]),
         looks_like: Some(LookAlike { id: DeviceId([2; 32]), name: HOSTILE.into() }),
         names: vec![HOSTILE.into(), OsString::from_vec(b"caf\xe9".to_vec()).into()],
+        kinds: Vec::new(),
         more_names: 3,
         dot_names: vec![".bashrc".into()],
         more_dot_names: 1,

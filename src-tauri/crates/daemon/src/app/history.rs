@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ringway_engine::Engine;
-use ringway_model::{Fault, PastDetails, PastQuery};
+use ringway_model::{EntryKind, Fault, PastDetails, PastQuery};
 
 use super::notes::Notes;
-use super::transfers::folder_of;
+use super::transfers::{folder_of, kinds_of};
 use crate::dto::Earlier;
 
 /// Transfers that one page of the list has.
@@ -59,5 +59,10 @@ impl History {
     pub(crate) fn paths(&self, number: u64) -> Result<Vec<PathBuf>, Fault> {
         let (found, _) = self.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
         Ok(found.past.paths.into_iter().map(|path| path.0).collect())
+    }
+
+    /// What each of those is now.
+    pub(crate) fn kinds(&self, number: u64) -> Result<Vec<Option<EntryKind>>, Fault> {
+        Ok(kinds_of(&self.paths(number)?))
     }
 }

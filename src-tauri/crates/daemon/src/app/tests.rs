@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use ringway_engine::{Announced, Announcement, Engine, Fingerprint, Paths, Target};
 use ringway_model::{
-    AuthError, ComparisonState, DeclineReason, Direction, FailureReason, Fault, HereIs, LookAlike, Offer, OnCancel,
-    OnConflict, OnExisting, Outcome, PastQuery, Report, ShownSize, Side, Stage, TransferKey,
+    AuthError, ComparisonState, DeclineReason, Direction, EntryKind, FailureReason, Fault, HereIs, LookAlike, Offer,
+    OnCancel, OnConflict, OnExisting, Outcome, PastQuery, Report, ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{ComparisonState, Fault, Progress, Report, Text, TransferKey, TransferStatus, UnderWay};
+use ringway_model::{ComparisonState, EntryKind, Fault, Progress, Report, Text, TransferKey, TransferStatus, UnderWay};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
@@ -195,6 +195,25 @@ impl Transfers {
             Some(arrived.take(ARRIVED_SHOWN_MAX).map(|path| path.0.clone()).collect())
         })
     }
+
+    /// What each of those is now.
+    pub(crate) fn arrived_kinds(&self, id: &str) -> Result<Vec<Option<EntryKind>>, Fault> {
+        Ok(kinds_of(&self.arrived_paths(id)?))
+    }
+}
+
+/// What is at each of these paths now, links not followed; none where that cannot be told.
+pub(super) fn kinds_of(paths: &[PathBuf]) -> Vec<Option<EntryKind>> {
+    let kind = |path: &PathBuf| {
+        let kind = path.symlink_metadata().ok()?.file_type();
+        let all = [
+            (kind.is_dir(), EntryKind::Folder),
+            (kind.is_file(), EntryKind::File),
+            (kind.is_symlink(), EntryKind::Link),
+        ];
+        all.into_iter().find_map(|(is_it, kind)| is_it.then_some(kind))
+    };
+    paths.iter().map(kind).collect()
 }
 
 /// An id that no transfer in the list has. A sender that comes again much later has the same key as

@@ -15,7 +15,7 @@
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
     pub(crate) use ringway_model::{
-        Consent, DeviceId, Difference, DropBox, IntoHome, OnCancel, OnConflict, OnExisting, PairingRequest,
+        Consent, DeviceId, Difference, DropBox, EntryKind, IntoHome, OnCancel, OnConflict, OnExisting, PairingRequest,
         PastDetails, PastQuery, SettingsInForce, Share, SharedWith, ShownSize,
     };
 
@@ -109,6 +109,12 @@ macro_rules! operations {
                 /// if that is not kept any more.
                 ComparedBefore compared_before(id: String) -> Option<ComparedBefore> =
                     blocking |app| app.transfers.compared_before(&id);
+                /// What each of the first few paths is now that a transfer received.
+                ArrivedKinds arrived_kinds(id: String) -> Vec<Option<EntryKind>> =
+                    blocking |app| app.transfers.arrived_kinds(&id)?;
+                /// The same of a past transfer.
+                PastKinds past_kinds(number: u64) -> Vec<Option<EntryKind>> =
+                    blocking |app| app.history.kinds(number)?;
                 /// Declines an offer.
                 Decline decline(id: String) -> () = blocking |app| app.offers.decline(&id)?;
                 /// Lets a device that wants to pair try a code. If none is open, one is drawn.

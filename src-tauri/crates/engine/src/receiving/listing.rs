@@ -2,19 +2,20 @@
 //! compared on a thread of its own. Nothing waits for that thread, and the sender learns nothing.
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use ringway_model::{Comparison, ComparisonState, DeviceId, Difference, Offer, OnConflict, PathText};
+use ringway_model::{Comparison, ComparisonState, DeviceId, Difference, EntryKind, Offer, OnConflict, PathText};
 use ringway_tree::limits::LISTING_TIME_MAX;
 use ringway_tree::receive::Expected;
 use ringway_tree::receive::compare::{AskBrought, Comparer, Found};
 use ringway_wire::OfferedNames;
-use ringway_wire::listing::{ListingEnd, ListingPage};
+use ringway_wire::limits::OFFER_NAMES_MAX;
+use ringway_wire::listing::{ListedKind, ListingEnd, ListingPage};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
@@ -62,12 +63,31 @@ struct State {
     /// That one was begun.
     has_begun: bool,
     found: Found,
+    /// Its first top-level names, and what they are.
+    tops: Vec<(Vec<u8>, EntryKind)>,
     is_over: bool,
 }
 
 impl State {
     fn is_comparing(&self) -> bool {
         !self.has_begun || self.found.update.counts.state == ComparisonState::Comparing
+    }
+
+    /// Notes what the top-level names of a page are, as many as an offer names.
+    fn note_tops(&mut self, page: &ListingPage) {
+        page.each(|entry| {
+            if let Some((name, below)) = entry.path.split_first()
+                && below.is_root()
+            {
+                let kind = match entry.kind {
+                    ListedKind::Folder => EntryKind::Folder,
+                    ListedKind::File { .. } => EntryKind::File,
+                    ListedKind::Link { .. } => EntryKind::Link,
+                };
+                self.tops.push((name.as_bytes().to_vec(), kind));
+            }
+            self.tops.len() < OFFER_NAMES_MAX
+        });
     }
 
     fn set(&mut self, state: ComparisonState, at_least: bool) {
@@ -109,6 +129,7 @@ impl Listing {
             state.end = Some(ListingEnd::Cut);
         } else {
             state.held += bytes;
+            state.note_tops(&page);
             state.end = Some(page.end()).filter(|end| *end != ListingEnd::More);
             state.pages.push(Arc::new(page));
         }
@@ -150,7 +171,12 @@ impl Listing {
         let names = |names: &[Vec<u8>]| {
             names.iter().map(|name| PathText::from(OsString::from_vec(name.clone()))).collect::<Vec<_>>()
         };
+        let kind = |name: &PathText| {
+            let mut tops = state.tops.iter();
+            tops.find(|(top, _)| name.as_os_str().as_bytes() == top).map(|(_, kind)| *kind)
+        };
         Offer {
+            kinds: offer.names.iter().map(kind).collect(),
             comparison: state.has_begun.then_some(update.counts),
             in_place: in_place.as_ref().map(|in_place| in_place.counts),
             updates: names(updated),

@@ -550,6 +550,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: &Decision, folder
         // A store that cannot be read just now is said by what needs it.
         looks_like: look_alike::find(&listening.shared.store, device.id, &device.name).ok().flatten(),
         names: offer.names.iter().map(|bytes| name(bytes)).collect(),
+        kinds: Vec::new(),
         more_names: offer.more_names,
         more_dot_names: (dotted().count() - dot_names.len()) as u64,
         dot_names,

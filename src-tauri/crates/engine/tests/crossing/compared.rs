@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use ringway_engine::copying::{CopyOptions, CopyRequest};
 use ringway_engine::{IncomingOffer, Transfer};
-use ringway_model::{Comparison, ComparisonState, HereIs};
+use ringway_model::{Comparison, ComparisonState, EntryKind, HereIs, Offer};
 use ringway_wire::limits::LISTING_ENTRIES_MAX;
 
 use super::*;
@@ -86,6 +86,21 @@ impl<'d> Waiting<'d> {
 async fn end((sending, offer): (Transfer, IncomingOffer), on_conflict: OnConflict) -> Arc<Report> {
     let receiving = offer.accept(accepting(on_conflict)).await.unwrap();
     timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap().1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_says_which_of_its_names_are_files_whatever_they_look_like() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    set(&laptop.path("v1.txt"), 0..3);
+    write(&laptop.path("README"), "a file");
+    std::os::unix::fs::symlink("README", laptop.path("link")).unwrap();
+    let mut waiting = Waiting::new(&laptop, &lab).await;
+    let (_sending, offer) = waiting.offer_all(&["v1.txt", "README", "link"]).await;
+    compared(&offer).await;
+    let Offer { names, kinds, .. } = offer.summary();
+    let kind = |name: &str| kinds[names.iter().position(|other| other.to_str() == Some(name)).unwrap()];
+    let expected = [Some(EntryKind::Folder), Some(EntryKind::File), Some(EntryKind::Link)];
+    assert_eq!(["v1.txt", "README", "link"].map(kind), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

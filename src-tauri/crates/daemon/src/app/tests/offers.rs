@@ -22,6 +22,15 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     assert_eq!(all.transfers[0].series.last().map(|point| point.bytes), Some(7));
     let came = |direction| far.app.history.page(&PastQuery { direction, ..PastQuery::default() }).unwrap().len();
     assert_eq!((came(None), came(Some(Direction::Receiving)), came(Some(Direction::Sending))), (1, 1, 0));
+    // What each is that arrived: of the card, and of the line in the history.
+    let kinds = || far.app.history.kinds(far.app.history.page(&PastQuery::default()).unwrap()[0].past.number).unwrap();
+    assert_eq!(far.app.transfers.arrived_kinds(&taken.transfer.id).unwrap(), [Some(EntryKind::Folder)]);
+    assert_eq!(kinds(), [Some(EntryKind::Folder)]);
+    std::fs::remove_dir_all(far.inbox().join("set")).unwrap();
+    std::fs::write(far.inbox().join("set"), "").unwrap();
+    assert_eq!(kinds(), [Some(EntryKind::File)]);
+    std::fs::remove_file(far.inbox().join("set")).unwrap();
+    assert_eq!(kinds(), [None]);
     far.app.transfers.dismiss(&taken.transfer.id);
     assert!(matches!(far.app.transfers.find(&taken.transfer.id), Err(Fault::Gone)));
 }
