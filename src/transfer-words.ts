@@ -137,6 +137,7 @@ export function endWords(report: Report, peer: string, direction: Direction, got
   if (report.acls_lost > 0) notes.push(t("end.aclsLost", { n: report.acls_lost }));
   if (report.owners_by_number > 0) notes.push(t(sending ? "end.ownersByNumberThere" : "end.ownersByNumberHere", { n: report.owners_by_number }));
   if (report.reconnected > 0) notes.push(t("end.reconnected", { n: report.reconnected }));
+  if (report.left_behind) notes.push(t("end.leftBehind", { path: report.left_behind.path }));
   const moved = whatMoved(report);
   switch (report.outcome) {
     case "complete":
@@ -424,9 +425,11 @@ export function failureGroups(failures: Failure[], peer: string, direction: Dire
   return [...groups].map(([reason, paths]) => ({ reason, paths })).sort((one, other) => other.paths.length - one.paths.length);
 }
 
-/** Failures as text: a path a line, below their reason. */
-export function failureText(groups: FailureGroup[]): string {
-  return groups.map(({ reason, paths }) => [`${reason}:`, ...paths].join("\n")).join("\n\n") + "\n";
+/** Failures as text: a path a line, below their reason; and how many have no name there. */
+export function failureText(groups: FailureGroup[], unnamed: number): string {
+  const parts = groups.map(({ reason, paths }) => [`${reason}:`, ...paths].join("\n"));
+  if (unnamed > 0) parts.push(t("activity.notInList", { n: unnamed }));
+  return parts.join("\n\n") + "\n";
 }
 
 /** Whom it goes to or comes from; of a copy, its folder. */

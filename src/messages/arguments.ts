@@ -133,7 +133,10 @@ export interface Arguments {
   "activity.mostlyLimitedBy": { what: string };
   "activity.average": { rate: string };
   "state.cancelledBy": { peer: string };
-  "activity.unnamed": { n: number };
+  "activity.unnamed": { all: number; listed: number };
+  "activity.namesGone": { n: number };
+  "activity.orMore": { n: number };
+  "activity.notInList": { n: number };
   "activity.progressSaid": { share: string; title: string };
   "activity.stopTitle": { title: string };
   "activity.stopText": { size: string };
@@ -160,6 +163,7 @@ export interface Arguments {
   "devices.lastAddressWhen": { address: string; when: string };
   "devices.forgetAsk": { name: string };
   "devices.rule.acceptUpTo": { size: string };
+  "devices.ruled": { rule: string };
   "settings.version": { version: string };
   "settings.login.vanished": { program: string };
   "settings.portHint": { port: string };
@@ -190,6 +194,7 @@ export interface Arguments {
   "end.ownersByNumberThere": { n: number };
   "end.aclsLost": { n: number };
   "end.reconnected": { n: number };
+  "end.leftBehind": { path: string };
   "copied.whole": { moved: string };
   "copied.partial": { moved: string; n: number };
   "copied.nothingNeeded": { unchanged: string };

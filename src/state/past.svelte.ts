@@ -1,6 +1,6 @@
 // What has ended before, as every program of this machine remembers it: a page at a time, searched
 // by the shell.
-import type { Direction, Earlier, Fault, Ipc, PastDetails, UnderWay } from "../ipc";
+import type { Direction, Earlier, EntryKind, Fault, Ipc, PastDetails, UnderWay } from "../ipc";
 
 /** As many as the service gives at once: only the last page has fewer. */
 const PAGE = 30;
@@ -18,16 +18,11 @@ function isOf(earlier: Earlier, { id, direction }: Listed): boolean {
   return earlier.direction === direction && keyOf(earlier) === id;
 }
 
-/** Whether both moved the same between the same two devices, or into the same folder. */
-function isSame(one: Earlier, other: Earlier): boolean {
-  const key = ({ direction, title, more_names: more, peer_id: peer, target, in_share: place, paths }: Earlier) =>
-    [direction, title.path, more, peer ?? target, place?.path, direction === "copying" ? paths[0]?.path : ""].join("\0");
-  return key(one) === key(other);
-}
-
 export class Past {
   /** Latest first; replaced whole. */
   list = $state.raw<Earlier[]>([]);
+  /** What failed and was not transferred since, however long ago: one page, the latest first. */
+  unresolved = $state.raw<Earlier[]>([]);
   /** Whether there may be earlier ones. */
   hasMore = $state(false);
   search = $state("");
@@ -57,6 +52,14 @@ export class Past {
     if (page) this.list = page;
   }
 
+  /** Reads the failures anew that a person should look at. */
+  async loadUnresolved(): Promise<void> {
+    const query = { direction: this.#direction, failed_only: true, unresolved_only: true, search: "", before: null };
+    const answer = await this.#ipc.call({ past: { query } });
+    // What was read before still holds; why nothing can be read is said by the list.
+    if (answer.status === "ok") this.unresolved = answer.data;
+  }
+
   /** Reads on where the list ends. Scrolling asks for the same page many times. */
   async readOn(): Promise<void> {
     if (this.#readsOn === this.#asked) return;
@@ -69,7 +72,7 @@ export class Past {
 
   async #page(before: number | null): Promise<Earlier[] | null> {
     const asked = (this.#asked += 1);
-    const query = { direction: this.#direction, failed_only: this.failedOnly, search: this.search, before };
+    const query = { direction: this.#direction, failed_only: this.failedOnly, unresolved_only: false, search: this.search, before };
     const answer = await this.#ipc.call({ past: { query } });
     if (asked !== this.#asked || !this.#did(answer)) return null;
     this.hasMore = answer.data.length === PAGE;
@@ -81,10 +84,10 @@ export class Past {
     return this.list.find((earlier) => isOf(earlier, transfer));
   }
 
-  /** Whether the same has come through since, as far as the list is read. */
-  hasComeSince(earlier: Earlier): boolean {
-    const later = this.list.filter((other) => other.number > earlier.number && isSame(other, earlier));
-    return later.some(({ status: { state } }) => state === "done" || state === "done_with_failures");
+  /** What each of the paths is now that it has. */
+  async kinds(earlier: Earlier): Promise<(EntryKind | null)[]> {
+    const answer = await this.#ipc.call({ pastKinds: { number: earlier.number } });
+    return answer.status === "ok" ? answer.data : [];
   }
 
   async details(earlier: Earlier): Promise<PastDetails | null> {
@@ -96,17 +99,20 @@ export class Past {
   async forget(earlier: Earlier): Promise<void> {
     if (this.#did(await this.#ipc.call({ forgetPast: { number: earlier.number } }))) {
       this.list = this.list.filter(({ number }) => number !== earlier.number);
+      this.unresolved = this.unresolved.filter(({ number }) => number !== earlier.number);
     }
   }
 
   /** Takes off the list what is forgotten of a transfer. */
   drop(transfer: Listed): void {
     this.list = this.list.filter((earlier) => !isOf(earlier, transfer));
+    this.unresolved = this.unresolved.filter((earlier) => !isOf(earlier, transfer));
   }
 
   async clear(): Promise<void> {
     if (!this.#did(await this.#ipc.call("clearPast"))) return;
     this.list = [];
+    this.unresolved = [];
     this.hasMore = false;
   }
 

@@ -1,5 +1,5 @@
 // The transfers of every way, each fed by its own channel.
-import type { Earlier, Report, Fault, Ipc, Moving, OnCancel, Progress, Update, Direction, TransferAction, TransferStatus } from "../ipc";
+import type { Earlier, EntryKind, Report, Fault, Ipc, Moving, OnCancel, Progress, Update, Direction, TransferAction, TransferStatus } from "../ipc";
 import { t } from "../messages";
 import { isGot, placeOf } from "../get-words";
 import { course, type Course, RetryHistory } from "./course";
@@ -132,6 +132,14 @@ function isSame(one: Transfer, other: Transfer): boolean {
   return key(one) === key(other) && areOfOne;
 }
 
+/** Whether a line of the history is of the same as one that runs. */
+function isLineOf(earlier: Earlier, running: Transfer): boolean {
+  const key = [running.direction, running.title, running.more, running.place].join("\0");
+  const { peer_id: id } = running.progress;
+  const areOfOne = id !== null && earlier.peer_id !== null ? id === earlier.peer_id : running.target !== "" && running.target === earlier.target;
+  return key === [earlier.direction, earlier.title.path, earlier.more_names, placeOf(earlier)].join("\0") && areOfOne;
+}
+
 /** What has ended, the latest first. */
 export function endedOf(list: Transfer[]): Transfer[] {
   const at = ({ report }: Transfer) => report?.ended_at ?? 0;
@@ -170,6 +178,24 @@ export class Transfers {
     const later = this.list.slice(0, Math.max(0, this.list.indexOf(transfer))).filter((other) => isSame(other, transfer));
     if (later.some(({ status }) => status.state === "done")) return "resolved";
     return later.some(({ status }) => status.state === "done_with_failures") ? "repeated" : null;
+  }
+
+  /** Whether a person should look at it: the last failure of something that nobody tries again. */
+  needsLook(transfer: Transfer): boolean {
+    if (!hasFailed(transfer) || this.afterFailure(transfer) !== null) return false;
+    const later = this.list.slice(0, Math.max(0, this.list.indexOf(transfer))).filter((other) => isSame(other, transfer));
+    return !later.some((other) => !other.report || hasFailed(other));
+  }
+
+  /** Those of past failures that are not listed here, and that nobody tries again. */
+  unresolved(past: Earlier[]): Earlier[] {
+    return this.without(past).filter((earlier) => !this.running.some((running) => isLineOf(earlier, running)));
+  }
+
+  /** What each of the paths is now that it brought. */
+  async kinds(transfer: Transfer): Promise<(EntryKind | null)[]> {
+    const answer = await this.#ipc.call({ arrivedKinds: { id: transfer.id } });
+    return answer.status === "ok" ? answer.data : [];
   }
 
   /** Lists a transfer, once, and follows it until it has ended. */

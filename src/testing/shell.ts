@@ -18,6 +18,7 @@ import {
   type PageCall,
   type PairedDevice,
   type PairingRequest,
+  type PastQuery,
   type Progress,
   type Report,
   type SeriesPoint,
@@ -159,6 +160,7 @@ export function offer(change: Partial<Offer> = {}): Offer {
     from_id: "aaaabbbbccccdddd".repeat(4),
     looks_like: null,
     names: [{ path: "holiday" }],
+    kinds: [],
     more_names: 0,
     dot_names: [],
     more_dot_names: 0,
@@ -206,6 +208,7 @@ export function earlier({ title = "survey", report: ended, ...change }: EarlierC
     seconds: 2,
     arrived: [{ path: "/in/survey" }],
     ended_at: Date.now() / 1000 - 7_200,
+    after: null,
     ...ended,
     ...change,
   } as Omit<Earlier, "status">;
@@ -340,6 +343,12 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
     if (command === "choose_sources" || command === "paste_sources") return Promise.resolve(answers[command]?.(args) ?? null).then(remember);
     // A device that shares nothing.
     if (command === "readListing" && !answers[command]) return { of: "shares", shares: [] };
+    // As the service does it: tests have all of it in one list.
+    if (command === "past" && (args.query as PastQuery).unresolved_only) {
+      const failed = ({ status: { state }, after }: Earlier) => after === null && ["failed", "done_with_failures"].includes(state);
+      return Promise.resolve(answers.past?.(args) ?? []).then((all) => (all as Earlier[]).filter(failed));
+    }
+    if (["arrivedKinds", "pastKinds"].includes(command)) return answers[command]?.(args) ?? [];
     if (command === "copy_text") return answers.copy_text?.(args) ?? true;
     return remember(answers[command]?.(args)) ?? (command === "unfinished" ? { left: [], unanswered: [] } : ["blockedPairings", "past"].includes(command) ? [] : null);
   });

@@ -84,11 +84,11 @@ describe("activity", () => {
     const graph = await screen.findByRole("slider", { name: /Speed over time/ });
     graph.focus();
     await user.keyboard("{Home}");
-    expect(graph).toHaveAttribute("aria-valuetext", "0.0\u00a0s · 1.0\u00a0MB/s · 100\u00a0files/s");
+    expect(graph).toHaveAttribute("aria-valuetext", "0.0\u00a0s, 1.0\u00a0MB/s, 100\u00a0files/s");
     await user.keyboard("{End}");
-    expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^3.0\u00a0s · 1.0\u00a0MB\/s · 500\u00a0files\/s · .*network/));
+    expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^3.0\u00a0s, 1.0\u00a0MB\/s, 500\u00a0files\/s, .*network/));
     await user.keyboard("{ArrowLeft}");
-    expect(screen.getByText(/^2.9 s · /)).toBeVisible();
+    expect(screen.getByText(/^2.9\ss$/)).toBeVisible();
     await user.keyboard("{Escape}");
     expect(screen.getByText(/Files\/s \(peak 500\)/)).toBeVisible();
   });
@@ -105,7 +105,7 @@ describe("activity", () => {
     for (const graph of graphs) {
       graph.focus();
       await user.keyboard("{Home}");
-      expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^0.0\u00a0s · 0\u00a0B\/s/));
+      expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^0.0\u00a0s, 0\u00a0B\/s/));
       await user.keyboard("{End}{ArrowLeft}");
       expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/the network$/));
     }
@@ -190,6 +190,16 @@ describe("activity", () => {
     expect(screen.getByText(t("fault.cancelled.there", { peer: "lab-ws" }))).toBeVisible();
   });
 
+  test("of several attempts at the same, the last one that failed stands first, and none while it runs again", async () => {
+    const ended = (id: string, title: string, at: number) => moving({ id, title, report: { ...failed({ code: "destination_gone" }).report, ended_at: at }, progress: progress({ stage: "ended" }) });
+    const shell = await startWindow({ transfers: [ended("first", "set", 1), ended("other", "other", 2), ended("last", "set", 3)] });
+    await show("activity");
+    const open = () => [...document.querySelectorAll("[data-transfer]")].filter((line) => line.querySelector("[aria-expanded=true]")).map((line) => line.getAttribute("data-transfer"));
+    expect(open()).toEqual(["last", "other"]);
+    shell.app.transfers.add(moving({ id: "again", title: "set" }));
+    await waitFor(() => expect(open().filter((id) => id !== "again")).toEqual(["other"]));
+  });
+
   test("failures stand by reason, are retried together, and are copied as a list", async () => {
     const failure = (path: string, errno: number) => ({ path, side: "here", operation: "open", reason: "os", errno, detail: "" }) as const;
     const { report } = failed({ code: "destination_gone" });
@@ -198,13 +208,13 @@ describe("activity", () => {
     const shell = await startWindow({ transfers: [moving({ report: partial, progress: progress({ stage: "ended" }) })] }, { chooseAgain: () => again, send: () => moving({ id: "t2" }) });
     await show("activity");
     const reasons = () => screen.getAllByRole("button", { name: /^could not be opened/i });
-    expect(reasons().map(({ textContent }) => textContent?.trim())).toEqual([expect.stringMatching(/permission was denied.*\(2\)$/), expect.stringMatching(/\(1\)$/)]);
-    expect(screen.getByText(t("activity.unnamed", { n: 1 }))).toBeVisible();
+    expect(reasons().map(({ textContent }) => textContent?.trim())).toEqual([expect.stringMatching(/permission was denied.*\(2 or more\)$/), expect.stringMatching(/\(1 or more\)$/)]);
+    expect(screen.getByText(t("activity.unnamed", { all: 4, listed: 3 }))).toBeVisible();
     expect(screen.getByText("b")).toBeVisible();
     await user.click(reasons()[0]!);
     expect(screen.queryByText("b")).toBeNull();
     await user.click(screen.getByRole("button", { name: t("activity.copyList") }));
-    expect(shell.called("copy_text")[0]!.text).toMatch(/permission was denied:\nb\nc\n\n.*:\na\n$/);
+    expect(shell.called("copy_text")[0]!.text).toMatch(/permission was denied:\nb\nc\n\n.*:\na\n\n1 more failed item is not in this list\.\n$/);
     await user.click(screen.getByRole("button", { name: t("activity.retry") }));
     await waitFor(() => expect(shell.called("chooseAgain")).toEqual([{ id: "t1" }]));
     const running = await screen.findByRole("article", { name: "dataset-v3" });
