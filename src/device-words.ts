@@ -74,9 +74,8 @@ export function strangerWords(nearby: Nearby): string {
 
 /** A device's rule in a few words, which say without a label what they are about. */
 export function ruleWords({ consent, bytes_max: most }: DeviceRule): string {
-  if (consent === "refuse") return t("devices.ruled.refuse");
-  if (consent === "ask") return t("devices.ruled.ask");
-  return most === null ? t("devices.ruled.accept") : t("devices.rule.acceptUpTo", { size: chosenBytes(most) });
+  const rule = consent === "accept" && most !== null ? t("devices.rule.acceptUpTo", { size: chosenBytes(most) }) : t(`devices.rule.${consent}`);
+  return t("devices.ruled", { rule });
 }
 
 /** Why somebody is asked in spite of a rule. */

@@ -8,6 +8,7 @@ import { Announcer } from "./announcer";
 import { Browse } from "./browse.svelte";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
+import { PairAgain } from "./pair-again.svelte";
 import { DropBoxes } from "./drop-boxes.svelte";
 import { Inbox } from "./inbox.svelte";
 import { Surroundings } from "./nearby.svelte";
@@ -41,6 +42,7 @@ export class AppState {
   showsKeys = $state(false);
   readonly toasts = new Toasts();
   readonly settings: Settings;
+  readonly pairAgain: PairAgain;
   readonly devices: Devices;
   readonly surroundings: Surroundings;
   readonly transfers: Transfers;
@@ -70,6 +72,11 @@ export class AppState {
     this.#ipc = ipc;
     this.settings = new Settings(ipc);
     this.devices = new Devices(ipc);
+    this.pairAgain = new PairAgain(ipc);
+    this.pairAgain.onKnown = (id, name) => {
+      this.devices.said(id, true);
+      this.#sayPaired(name);
+    };
     this.surroundings = new Surroundings(ipc);
     this.transfers = new Transfers(ipc);
     this.inbox = new Inbox(ipc);
@@ -251,6 +258,7 @@ export class AppState {
     // Another service knows neither what was chosen nor what ran.
     this.outbox.reset();
     this.note.reset();
+    this.pairAgain.giveUp();
     this.notes.fill(all.notes);
     this.copying.reset();
     this.browse.reset();

@@ -25,6 +25,8 @@ export class Inbox {
   /** Whose block was taken back here last: its request is led to once it is shown again. */
   unblocked: string | null = null;
   offers = $state.raw<Offer[]>([]);
+  /** The offer whose notification was clicked, until its card is shown. */
+  picked = $state.raw<string | null>(null);
   notices = $state.raw<Notice[]>([]);
   /** What went wrong with an answer to an offer, and whose it was. */
   problem = $state.raw<{ from: string; fault: Fault } | null>(null);
@@ -45,7 +47,9 @@ export class Inbox {
   /** A person looks at this one: it stands first. */
   offerPicked(id: string): void {
     const picked = this.offers.find((offer) => offer.id === id);
-    if (picked) this.offers = [picked, ...this.offers.filter((offer) => offer !== picked)];
+    if (!picked) return;
+    this.offers = [picked, ...this.offers.filter((offer) => offer !== picked)];
+    this.picked = id;
   }
 
   offerGone(id: string, how?: Left): void {

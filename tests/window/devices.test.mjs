@@ -103,7 +103,7 @@ driven("a machine that is accepted without asking brings what it sends into the 
   await page.click(`${card}//select[@name = "consent"]/option[. = "Accept automatically"]`);
   await page.fill(field("rule-size"), "0.001");
   press("Return");
-  await page.wait(showing("Accept offers up to 1"));
+  await page.wait(showing("Offers: Accept automatically up to 1"));
   await page.click(`${card}//button[contains(., "Change")]`);
   await pickFolder(id, picked);
   await page.wait(`${card}//*[@data-folder][. = "${picked}"]`);
@@ -124,7 +124,7 @@ driven("a machine that is accepted without asking brings what it sends into the 
   await show(page, "Devices");
   await page.click(`${card}//button[@aria-expanded]`);
   await page.click(`${card}//select[@name = "consent"]/option[. = "Refuse"]`);
-  await page.wait(`${card}//*[@data-rule][. = "Refuse all offers"]`);
+  await page.wait(`${card}//*[@data-rule][. = "Offers: Refuse"]`);
   const refused = sender(t, far, set, near.target, { code: null });
   assert.equal(await refused.exit(), EXIT.declined, refused.said());
   assert.deepEqual(readdirSync(picked), ["set"]);

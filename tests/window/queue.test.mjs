@@ -48,7 +48,7 @@ driven("what is dropped on a card behind another transfer waits, is reordered an
     await drop(path);
     await page.wait(`//*[@data-waiting][contains(., "${path.split("/").at(-1)}")]`);
   }
-  await page.wait(showing("After second"));
+  await page.wait(showing("Waiting for second to finish"));
   const waiting = () => page.script(() => [...document.querySelectorAll("main [data-waiting]")].map((row) => row.textContent.match(/second|third|fourth/)[0]));
   assert.deepEqual(await waiting(), ["second", "third", "fourth"]);
   await page.evaluate(AXE);

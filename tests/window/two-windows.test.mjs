@@ -87,7 +87,7 @@ driven("two windows pair by a code, and what one sends the other asks about once
   await show(there, "Devices");
   await there.click(`${device("near")}//button[@aria-expanded]`);
   await there.click(`${device("near")}//select[@name = 'consent']/option[. = 'Accept automatically']`);
-  await there.wait(`${device("near")}//*[@data-rule][. = 'Accept all offers']`);
+  await there.wait(`${device("near")}//*[@data-rule][. = 'Offers: Accept automatically']`);
 
   await hand(here, near, trees[1]);
   await sendToCard(here, "lab");

@@ -18,7 +18,7 @@ describe("a machine's rule", () => {
   test("asks by default, and can accept up to a size, which is typed in gigabytes", async () => {
     const shell = await startWindow({ devices: [labWs] });
     const form = await open();
-    expect(screen.getByText(t("devices.ruled.ask"), { selector: "[data-rule]" })).toBeVisible();
+    expect(screen.getByText(t("devices.ruled", { rule: t("devices.rule.ask") }), { selector: "[data-rule]" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
     expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", bytesMax: null }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: null } }] });
@@ -30,7 +30,7 @@ describe("a machine's rule", () => {
     await user.type(size, "20,5{Enter}");
     expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", bytesMax: 20_500_000_000 });
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: 20_500_000_000 } }] });
-    expect(await screen.findByText(t("devices.rule.acceptUpTo", { size: "20.5 GB" }))).toBeVisible();
+    expect(await screen.findByText(t("devices.ruled", { rule: t("devices.rule.acceptUpTo", { size: "20.5 GB" }) }))).toBeVisible();
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });

@@ -190,6 +190,32 @@ describe("a paired device that has forgotten this one", () => {
   });
 });
 
+test.each(["send", "devices"] as const)("a device that has forgotten this one is paired again from the view %s, without sending anything", async (view) => {
+  let code = "wrong";
+  const shell = await startWindow({ devices: [labWs] }, {
+    pair: () => {
+      if (code === "wrong") throw { code: "wrong_code" };
+      return "lab-ws";
+    },
+  });
+  shell.app.devices.said(labWs.id, false);
+  await show(view);
+  await user.click(await screen.findByRole("button", { name: `${t("devices.pairAgain")}: lab-ws` }));
+  expect(shell.called("requestPairing")).toEqual([{ target: { to: "device", id: labWs.id } }]);
+  expect(await screen.findByRole("heading", { name: t("send.forgotten", { name: "lab-ws" }) })).toBeVisible();
+  const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
+  await waitFor(() => expect(field).toHaveFocus());
+  await user.type(field, "1 river castle{Enter}");
+  expect(await screen.findByRole("alert")).toHaveTextContent(/Wrong code/);
+  code = "right";
+  await user.type(field, "42 river castle");
+  await user.click(screen.getAllByRole("button", { name: t("devices.pairButton") })[0]!);
+  expect(shell.called("pair").at(-1)).toEqual({ target: { to: "device", id: labWs.id }, code: "42-river-castle" });
+  await waitFor(() => expect(screen.queryByText(t("send.forgottenNote"))).toBeNull());
+  expect(screen.queryByRole("heading", { name: t("send.forgotten", { name: "lab-ws" }) })).toBeNull();
+  expect(shell.called("send")).toEqual([]);
+});
+
 describe("a device nearby", () => {
   test("is asked to show its code as soon as its code is asked for", async () => {
     const shell = await startWindow({ nearby: [nearby()] });

@@ -193,10 +193,10 @@ describe("the banner in other views", () => {
     await waitFor(() => expect(screen.getByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toHaveFocus());
   });
 
-  test("an offer whose notification was clicked stands first", async () => {
+  test("an offer whose notification was clicked stands first, and has the keyboard", async () => {
     const shell = await startWindow({ devices: [labWs], offers: [offer(), offer({ id: "o2", from: "nas" })] });
-    await inbox();
     shell.tell({ event: "offerPicked", id: "o2" });
+    await waitFor(() => expect(document.activeElement).toHaveAttribute("data-offer", "o2"));
     const names = () => screen.getAllByRole("article").map((card) => card.dataset.offer);
     await waitFor(() => expect(names()).toEqual(["o2", "o1"]));
     shell.tell({ event: "offerPicked", id: "gone" });

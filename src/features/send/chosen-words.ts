@@ -24,11 +24,11 @@ export function sizeWords({ bytes: size, state }: ChosenSize): string {
   return state === "atLeast" ? t("send.atLeast", { what: bytes(size) }) : bytes(size);
 }
 
-/** What is in force of the options, although they are folded away. */
-export function inForceWords({ inShare, verify, limit }: SendOptions, chosen: Chosen | null): string {
+/** What is in force of the options, each for itself, although they are folded away. */
+export function inForceWords({ inShare, verify, limit }: SendOptions, chosen: Chosen | null): string[] {
   const n = chosen?.total.excluded ?? 0;
   const words = [inShare !== null && t("send.intoBox", { folder: inShare }), verify && t("common.verify"), limit !== null && t("send.limited", { rate: rate(limit) }), n > 0 && t("send.leftOut", { n })];
-  return words.filter(Boolean).join(" · ");
+  return words.filter((word) => word !== false);
 }
 
 const KINDS = { folder: "folder", file: "file", other: "file-symlink", unreadable: "file-question-mark" } as const satisfies Record<ChosenSource["kind"], IconName>;
