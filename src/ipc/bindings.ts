@@ -85,6 +85,13 @@ export type About = {
 	data_folder: string,
 };
 
+/**  What became of a transfer that did not bring everything when the same was transferred later. */
+export type AfterFailure = 
+/**  All of it arrived. */
+"resolved" | 
+/**  Some of it failed again: the later report names what is missing. */
+"repeated";
+
 /**  What was sent before, chosen once more. */
 export type Again = {
 	chosen: Chosen,
@@ -117,13 +124,6 @@ export type Aim =
 "restart_service";
 
 /**  What happens while the window is open, in order. */
-/**  What became of a transfer that did not bring everything when the same was transferred later. */
-export type AfterFailure = 
-/**  All of it arrived. */
-"resolved" | 
-/**  Some of it failed again: the later report names what is missing. */
-"repeated";
-
 export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: SettingsInForce } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; device: Device } | 
 /**  The devices that want to pair and have no code, all of them. */
 { event: "requestsChanged"; requests: PairingRequest[] } | { event: "pairingFailed"; failed: TurnedAway } | { event: "offerChanged"; offer: Offer } | 
@@ -1646,7 +1646,9 @@ export type PageAnswers = {
 	 *  if that is not kept any more.
 	 */
 	comparedBefore: ComparedBefore | null,
+	/**  What each of the first few paths is now that a transfer received. */
 	arrivedKinds: (EntryKind | null)[],
+	/**  The same of a past transfer. */
 	pastKinds: (EntryKind | null)[],
 	/**  Declines an offer. */
 	decline: null,
@@ -2089,7 +2091,7 @@ export type Past = {
 
 /**  What is long of a past transfer. */
 export type PastDetails = {
-	/**  The failures by name, the first 100. */
+	/**  The failures by name, the first 1,000. */
 	failures: Failure[],
 	/**  Files of the receiver that were kept, by name, the first 100. */
 	edits: Edit[],

@@ -1,6 +1,6 @@
 // What failed stands first, however much ended well since, and is retried. A device that has
-// forgotten this one is paired again. The selection is cleared and comes back. All with the display's pointer
-// and keyboard.
+// forgotten this one is paired again. The selection is cleared and comes back. All with the pointer
+// and the keyboard of the display.
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

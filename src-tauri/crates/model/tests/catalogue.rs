@@ -54,6 +54,7 @@ fn offer(compared: Comparison) -> Offer {
         from_id: DeviceId([0; 32]),
         looks_like: None,
         names: Vec::new(),
+        kinds: Vec::new(),
         more_names: 0,
         dot_names: Vec::new(),
         more_dot_names: 0,
