@@ -9,13 +9,14 @@ import { capture } from "./process.mjs";
 
 const OWN_PREFIX = ".ringway-";
 
-/** A network before `target` that counts the bytes sent to it. */
+/** A network before `target` that counts the bytes sent to it, and those that come `back`. */
 export async function counting(target) {
   const [host, port] = target.split(":");
-  const network = { bytes: 0 };
+  const network = { bytes: 0, back: 0 };
   const server = createServer((near) => {
     const far = connect(Number(port), host);
     near.on("data", (data) => (network.bytes += data.length));
+    far.on("data", (data) => (network.back += data.length));
     for (const [from, to] of [[near, far], [far, near]]) {
       from.pipe(to);
       from.on("error", () => to.destroy());

@@ -110,7 +110,7 @@ export async function harmfulNetwork(t, target, ...harm) {
   return Object.assign(network, { target: address });
 }
 
-/** A network before `target` that counts the bytes sent to it, in `bytes`. */
+/** A network before `target` that counts the bytes sent to it, in `bytes`, and those `back`. */
 export async function countingNetwork(t, target) {
   const network = await counting(target);
   t.after(network.close);

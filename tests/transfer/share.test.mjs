@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CODE, EXIT, asked, eventually, receiver, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
+import { TAKEN_BACK_MS } from "./sharing.mjs";
 
 /** `near` and `far` are paired; `far` has a folder `runs`. A receiver of `far` runs. */
 async function friends(t) {
@@ -134,7 +135,7 @@ test("removing a share ends a listing of it within a second, and forgetting a de
   listing.child.stdout.pause();
   await eventually("a listing", () => listing.child.stdout.readableLength > 0);
   await asked(far, ["share", "remove", "many"]);
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  await new Promise((resolve) => setTimeout(resolve, TAKEN_BACK_MS));
   listing.child.stdout.resume();
   assert.equal(await listing.exit(), EXIT.failed, listing.stderr);
   assert.equal(listing.events.at(-1).code, "not_shared");

@@ -8,6 +8,12 @@ import { EXIT, asked, eventually, oddTree, strangers } from "./harness.mjs";
 /** The link's rate in tests that act on what runs: a few seconds for the whole tree. */
 export const SLOW = ["--limit", "8M", "--compress", "off"];
 
+/**
+ * By when what uses a right has ended once that is taken back, ms: within a second
+ * (docs/design/getting.md), and another one in which a busy machine comes to it.
+ */
+export const TAKEN_BACK_MS = 2_000;
+
 /** Starts `ringway serve` on `device`, and waits until it listens. It is killed with the test. */
 export async function service(t, device, inbox, { port, args = [], ...how } = {}) {
   port ??= await freePort();

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { capture, which } from "../setup/process.mjs";
-import { ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, asked, ends, eventually, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 import { twoMachines } from "./networks.mjs";
+import { finished, getter, sharing } from "./sharing.mjs";
 
 /**
  * After this much silence the other end is given up, ms (`wire::limits`). Here it lasts this much
@@ -140,6 +141,32 @@ describe("silence", { concurrency: true }, () => {
       await asleep;
       transfer[end].kill("SIGCONT");
       await arrives(transfer, 1);
+    });
+  }
+
+  for (const [asleep, awake] of [["getting", "serving"], ["serving", "getting"]]) {
+    test(`of a get, the ${asleep} end that sleeps is noticed by the other, and both resume when it wakes`, async (t) => {
+      const { near, far, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "16", "--small", "50"] });
+      const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: [...GOES_ON, "--limit", "1M"] });
+      const ends = { getting, serving };
+      await getting.event(isUnderWay);
+      ends[asleep].kill("SIGSTOP");
+      t.after(() => ends[asleep].kill("SIGCONT"));
+      const sleeping = sleep(SILENCE_MS + LONGER_MS);
+      // A service reports how far it is when it is asked.
+      const noticed = async () => (awake === "getting" ? getting.events.some(isReconnecting) : (await asked(far, ["status"])).some(isReconnecting));
+      await eventually("the other end's notice", noticed);
+      await sleeping;
+      ends[asleep].kill("SIGCONT");
+      assert.equal(await getting.exit(), EXIT.all, getting.said());
+      same(join(shared, "tree"), join(inbox, "tree"));
+      assert.deepEqual(readdirSync(inbox), ["tree"]);
+      await eventually("the end there", () => finished(serving));
+      for (const end of [getting, serving]) {
+        assert.equal(end.events.filter(({ event }) => event === "started").length, 1, end.said());
+        const { outcome, reconnected, unchanged } = finished(end);
+        assert.deepEqual([outcome, reconnected, unchanged], ["complete", 1, 0], end.said());
+      }
     });
   }
 });
