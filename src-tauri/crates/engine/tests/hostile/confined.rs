@@ -1,4 +1,5 @@
-//! Who writes what a peer sends: threads that can reach nothing but the destination.
+//! Who writes what a peer sends, and reads what a device asks for: threads that can reach nothing
+//! but the destination, or the share.
 use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,11 +7,16 @@ use std::time::{Duration, Instant};
 
 use ringway_model::Outcome;
 use ringway_wire::RelPath;
-use ringway_wire::control::{Message, Offer};
+use ringway_wire::control::{Accept, Get, Message, Offer, Purpose, Question, RangeWanted};
+use ringway_wire::entries::Depth;
 use ringway_wire::lane::{Attributes, Counts, FrameHeader, HeadBuffer, Xattrs};
+use ringway_wire::limits::{QUESTIONS_MAX, RANGE_BYTES_MAX};
 use tokio::time::timeout;
 
+use super::getting::{self, get};
 use super::mallory::Mallory;
+use super::memory::{Process, Role};
+use super::shares::{asking, listing, name};
 use super::{CODE, Device, LONG, accept_first, frame_without_effect, offer};
 
 /// The threads of this process of one name, and whether each has given up what confining gives up
@@ -137,4 +143,85 @@ async fn what_prepares_finishes_and_cleans_up_is_confined_as_well() {
         }
     }
     assert!(awaited.is_empty(), "never seen confined: {awaited:?}");
+}
+
+/// The capability to change owners (capabilities(7)), which root keeps where it writes.
+const CAP_CHOWN: u64 = 1;
+
+/// Whether a thread has given up what one gives up that only reads beneath a folder: that shows in
+/// the same status as [`threads`] reads, and where it could write in its capabilities, if it had
+/// some.
+fn only_reads(status: &str) -> bool {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:\t")).unwrap();
+    status.contains("NoNewPrivs:\t1\n") && u64::from_str_radix(effective, 16).unwrap() & CAP_CHOWN == 0
+}
+
+/// Waits until the process has threads of that name, all of which only read beneath a folder.
+async fn are_confined(process: &Process, named: &str, what: &str) {
+    let begun = Instant::now();
+    let mut last = Vec::new();
+    // A thread has a name before it is confined.
+    while begun.elapsed() < LONG {
+        last = process.threads(named);
+        if !last.is_empty() && last.iter().all(|status| only_reads(status)) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("{what}: {named} is not confined: {last:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_reads_for_another_device_is_confined_to_reading_the_share() {
+    let (receiver, _) = Device::new("lab").receiver().await;
+    if let Err(why) = receiver.confinement() {
+        println!("skipped: what_reads_for_another_device_is_confined_to_reading_the_share: {why:?}");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join("shared/many")).unwrap();
+    for number in 0..40_000 {
+        fs::write(home.path().join(format!("shared/many/{number:0100}")), "").unwrap();
+    }
+    fs::write(home.path().join("shared/large"), vec![7; 32 << 20]).unwrap();
+    let mut process = Process::start(home.path(), Role::Serving(4_096));
+    let address = process.says("address").parse().unwrap();
+    let mallory = Mallory::new();
+    drop(mallory.offers(address, "guest", Some(CODE), &offer()).await);
+    // None of the answers is read, so that the threads that give them wait.
+    let as_often_as_may_be = |question: Question| -> Vec<Message> {
+        (0..QUESTIONS_MAX as u32).map(|number| Message::Asked { number, question: question.clone() }).collect()
+    };
+    let (share, path) = (name("mine"), b"large".to_vec());
+    let range = Question::Range(RangeWanted { share, path, offset: 0, len: RANGE_BYTES_MAX });
+    let plan = Message::Get(Get { purpose: Purpose::Plan { number: 0, pages: 1 }, ..get(1, &["many"]) });
+    for (what, said) in [
+        ("a listing", as_often_as_may_be(listing("mine", "", Depth::Tree))),
+        ("a part of a file", as_often_as_may_be(range)),
+        ("a plan", vec![plan]),
+    ] {
+        let mut session = asking(&mallory, address).await;
+        for message in &said {
+            session.say(message).await;
+        }
+        are_confined(&process, "ringway-answer", what).await;
+        drop(session);
+        let ended = async {
+            while !process.threads("ringway-answer").is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(LONG, ended).await.expect(what);
+    }
+    let mut session = asking(&mallory, address).await;
+    let exporter = session.export(b"EXPORTER-ringway-session-v1");
+    session.say(&Message::Get(get(7, &["large", "many"]))).await;
+    assert!(matches!(getting::answer(&mut session).await, Some(Message::Offer(_))));
+    are_confined(&process, "walk", "a get").await;
+    session.say(&Message::Accept(Accept { lanes: 1, lists: false, doubts: None, owner_names: false })).await;
+    let _lane = mallory.joins(exporter, address, 0, 0).await.unwrap();
+    are_confined(&process, "ringway-out-0", "a get").await;
+    // So is the thread that counts, if it is still there.
+    assert!(process.threads("count").iter().all(|status| only_reads(status)));
+    assert!(process.threads("tokio-rt-worker").iter().all(|status| !only_reads(status)), "others are not confined");
 }

@@ -252,7 +252,7 @@ pub(super) async fn requested_of(mallory: &Mallory, listener: &TcpListener) -> (
             }
             Some(Event::CodeProven) => machine.confirm(),
             Some(Event::PairingConcluded) => machine.paired(),
-            Some(Event::GetReceived(get, _)) => return (session, get),
+            Some(Event::GetReceived(get, _) | Event::PlanAsked(_, get, _)) => return (session, get),
             Some(_) => {}
             None => machine.handle_message(session.hear().await.expect("more"), 0).unwrap(),
         }

@@ -41,6 +41,7 @@ mod notes;
 #[path = "../crossing/offered.rs"]
 mod offered;
 mod pairing;
+mod planned;
 mod receivers;
 mod requests;
 mod shares;

@@ -1,12 +1,14 @@
 //! A peer that speaks the wire format and keeps to none of its rules: own keys, own certificates,
 //! any message at any time.
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hkdf::Hkdf;
 use ringway_engine::GivenSecret;
-use ringway_wire::control::{Accept, FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Refusal, Ticket};
+use ringway_wire::control::{Accept, Answer, FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Refusal, Ticket};
 use ringway_wire::limits::{ALPN, VERSION};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Event, Machine, Pairing};
@@ -23,6 +25,8 @@ use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, Error, Serv
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 pub(crate) struct Mallory {
@@ -229,6 +233,50 @@ impl Channel {
     pub(crate) async fn hello(&mut self, name: &str, known: bool) {
         let Greeting { name } = Greeting { name: DeviceName::new(name).unwrap() };
         self.say(&Message::Hello(Hello { version: VERSION, name, known, pairing: true })).await;
+    }
+}
+
+/// How long one who may say no more waits for the other end to want more, before he takes it to
+/// want none for now.
+const STANDSTILL: Duration = Duration::from_millis(500);
+
+/// Of an answer without end, so much is told at most, if the other end wants it.
+const PAGES_MAX: u32 = 2_000;
+
+impl Channel {
+    /// Answers the question of that number without end, in order and with no more pages than the
+    /// other end asks for: `pages` at first. Tells `still` how many there were whenever the other
+    /// end wants no more for now. Returns what else it says, once it has given the question up.
+    pub(crate) async fn answers_without_end(
+        &mut self,
+        number: u32,
+        pages: u8,
+        page: impl Fn(u32) -> Answer,
+        still: &watch::Sender<u32>,
+    ) -> Option<Message> {
+        let (mut sent, mut wanted) = (0, u32::from(pages));
+        loop {
+            while sent < wanted.min(PAGES_MAX) {
+                self.say(&Message::Answered { number, answer: page(sent) }).await;
+                sent += 1;
+            }
+            let heard = {
+                let mut hearing = pin!(self.hear());
+                match timeout(STANDSTILL, &mut hearing).await {
+                    Ok(heard) => heard,
+                    Err(_) => {
+                        still.send_replace(sent);
+                        hearing.await
+                    }
+                }
+            };
+            match heard {
+                Some(Message::MorePages { pages, .. }) => wanted += u32::from(pages),
+                Some(Message::Ping) => self.say(&Message::Pong).await,
+                Some(Message::NotWanted { .. }) => {}
+                other => return other,
+            }
+        }
     }
 }
 

@@ -14,21 +14,25 @@ use ringway_engine::limits::{
     FAILURES_LISTED_MAX, LISTINGS_BYTES_MAX, NAMES_ARRIVING_BYTES_MAX, OFFERS_ASKED_BYTES_MAX, OFFERS_OF_ONE_MAX,
     UNAUTHENTICATED_FROM_ONE_MAX,
 };
-use ringway_model::{DeclineReason, IoMode, Outcome, Source, TlsMode};
-use ringway_wire::control::{EntryFailed, Message, Refusal};
+use ringway_model::{DeclineReason, IoMode, Outcome, ShareName, SharedWith, Source, TlsMode};
+use ringway_wire::control::{EntryFailed, Get, GetPath, Message, Purpose, Question, RangeWanted, Refusal};
+use ringway_wire::entries::Depth;
 use ringway_wire::lane::{
     Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, OwnerNames, RangeHead,
     RangeStep, Timestamp, Xattrs,
 };
 use ringway_wire::limits::{
-    BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX, LISTING_BYTES_MAX, NAME_MAX,
-    OFFER_NAMES_MAX, OPEN_RANGED_MAX, PATH_MAX, RANGE_PIECES_MAX,
+    BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, GET_PATHS_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX,
+    LISTING_BYTES_MAX, NAME_MAX, OFFER_NAMES_MAX, OPEN_RANGED_MAX, PAGES_AHEAD_MAX, PATH_MAX, QUESTIONS_MAX,
+    RANGE_BYTES_MAX, RANGE_PIECES_MAX, SELECTED_PAGE_BYTES_MAX, SELECTED_PATHS_MAX,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingWriter};
 use ringway_wire::offered::NameCollector;
 use ringway_wire::{Name, OfferedNames, RelPath};
 
+use super::getting::get;
 use super::mallory::{Channel, Inside};
+use super::shares::{asking, listing};
 use super::*;
 
 /// What an end may hold for one transfer, whatever its peer says (docs/design/limits.md). It is the
@@ -54,6 +58,8 @@ const STRETCH_LEN: usize = 48;
 const HOME: &str = "RINGWAY_HOSTILE_HOME";
 /// Where it is to send to; it receives without.
 const TARGET: &str = "RINGWAY_HOSTILE_TARGET";
+/// Set if it also serves the folder `shared` to all whom it knows, with this many descriptors.
+const SERVED: &str = "RINGWAY_HOSTILE_SERVED";
 /// Set if nobody answers the offers that it receives; it accepts them without.
 const UNANSWERED: &str = "RINGWAY_HOSTILE_UNANSWERED";
 
@@ -72,29 +78,41 @@ const INDEX_LEN: usize = 32_768 * 17;
 const LARGE: u64 = 1 << 40;
 
 /// An engine in a process of its own.
-struct Process {
+pub(super) struct Process {
     child: Child,
     said: BufReader<ChildStdout>,
 }
 
 /// What it does.
-enum Role {
+pub(super) enum Role {
     /// Receives, and accepts every offer.
     Accepting,
     /// Receives, and leaves every offer without an answer.
     Unanswering,
+    /// Receives, accepts every offer, and serves its folder `shared` as `mine` to all whom it
+    /// knows; with so many descriptors at most.
+    Serving(usize),
     /// Sends there.
     Sending(SocketAddr),
 }
 
 impl Process {
-    fn start(home: &Path, role: Role) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+    pub(super) fn start(home: &Path, role: Role) -> Self {
+        let program = std::env::current_exe().unwrap();
+        let mut command = match role {
+            Role::Serving(descriptors) => {
+                let mut limited = Command::new("sh");
+                limited.args(["-c", &format!(r#"ulimit -n {descriptors}; exec "$0" "$@""#)]).arg(program);
+                limited
+            }
+            _ => Command::new(program),
+        };
         command.args(["--exact", "memory::the_process_under_test", "--ignored", "--nocapture"]);
         command.env(HOME, home).stdin(Stdio::piped()).stdout(Stdio::piped());
         match role {
             Role::Accepting => {}
             Role::Unanswering => _ = command.env(UNANSWERED, "1"),
+            Role::Serving(_) => _ = command.env(SERVED, "1"),
             Role::Sending(target) => _ = command.env(TARGET, target.to_string()),
         }
         let mut child = command.spawn().unwrap();
@@ -103,7 +121,7 @@ impl Process {
     }
 
     /// What it says next under that name.
-    fn says(&mut self, name: &str) -> String {
+    pub(super) fn says(&mut self, name: &str) -> String {
         let mut line = String::new();
         while self.said.read_line(&mut line).unwrap() > 0 {
             if let Some(said) = line.trim_end().split_once(": ").filter(|said| said.0.ends_with(name)) {
@@ -128,6 +146,18 @@ impl Process {
             line.trim().trim_end_matches(" kB").parse::<f64>().unwrap()
         };
         (kib("VmHWM:") - kib("RssFile:")) / 1024.0
+    }
+
+    fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    /// What the kernel says of its threads of that name (proc_pid_status(5)).
+    pub(super) fn threads(&self, named: &str) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        // Threads end meanwhile.
+        let statuses = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
+        statuses.filter(|status| status.lines().next() == Some(&*format!("Name:\t{named}"))).collect()
     }
 }
 
@@ -154,7 +184,7 @@ async fn the_process_under_test() {
             request.options.verify = true;
             println!("\nreport: {:?}", engine.send(request).wait().await.outcome);
         }
-        Err(_) => receive(&engine, home.join("in")).await,
+        Err(_) => receive(&engine, &home).await,
     }
 }
 
@@ -166,13 +196,18 @@ fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
 }
 
 /// Takes in whatever is offered, unless nobody is to answer; a line asks for another code.
-async fn receive(engine: &Engine, destination: PathBuf) {
+async fn receive(engine: &Engine, home: &Path) {
+    let destination = home.join("in");
     std::fs::create_dir_all(&destination).unwrap();
     let listen = "127.0.0.1:0".parse().unwrap();
     let (code, tls, io) = (Some(given(CODE)), TlsMode::User, IoMode::Auto);
     let options =
         ReceiveOptions { listen, destination, code, pairing: true, announce: false, rule_folders: true, tls, io };
     let mut receiver = engine.receive(options).await.unwrap();
+    if std::env::var_os(SERVED).is_some() {
+        engine.share(&home.join("shared"), &ShareName::new("mine").unwrap(), &SharedWith::All, false).unwrap();
+        receiver.serve_shares(true);
+    }
     println!("\naddress: {}", receiver.local_address());
     let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || std::io::stdin().lines().try_for_each(|line| asked.send(line.ok()).ok()));
@@ -711,4 +746,101 @@ async fn accepted_again(mallory: &Mallory, address: SocketAddr, offer: &Offer) -
         }
     };
     timeout(LONG, again).await.unwrap()
+}
+
+/// Descriptors of a service whose limit nobody has raised.
+const DESCRIPTORS: usize = 1_024;
+
+/// Folders of long names, a file among them, and as many folders as may be got at once.
+fn make_shared(shared: &Path) {
+    for number in 0..20_000 {
+        fs::create_dir_all(shared.join("many")).unwrap();
+        fs::write(shared.join(format!("many/{number:0200}")), "").unwrap();
+    }
+    for number in 0..GET_PATHS_MAX {
+        fs::create_dir_all(shared.join(format!("each/{number}"))).unwrap();
+    }
+    fs::write(shared.join("file"), vec![7; RANGE_BYTES_MAX as usize]).unwrap();
+}
+
+/// As many paths as may be selected, in pages.
+fn selected_pages() -> Vec<Message> {
+    let (mut pages, mut page, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for number in 0..SELECTED_PATHS_MAX {
+        let path = format!("{number:060}").into_bytes();
+        if bytes + path.len() + 2 > SELECTED_PAGE_BYTES_MAX {
+            pages.push(Message::Selected(std::mem::take(&mut page)));
+            bytes = 0;
+        }
+        bytes += path.len() + 2;
+        page.push(path);
+    }
+    pages.push(Message::Selected(page));
+    pages
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_gets_plans_and_lists_of_paths_are_held_in_bounded_memory_and_descriptors() {
+    let home = tempfile::tempdir().unwrap();
+    make_shared(&home.path().join("shared"));
+    let mut process = Process::start(home.path(), Role::Serving(DESCRIPTORS));
+    let address = process.says("address").parse().unwrap();
+    let before = process.descriptors();
+    let selected = selected_pages();
+    let some_of_many = Get { selected: Some(SELECTED_PATHS_MAX as u32), ..get(0, &["many"]) };
+    let each = (0..GET_PATHS_MAX).map(|number| format!("each/{number}").into_bytes());
+    let each = Get { paths: each.map(|path| GetPath { path, contents_only: false }).collect(), ..get(0, &[]) };
+    let (share, path) = (ShareName::new("mine").unwrap(), b"file".to_vec());
+    let range = Question::Range(RangeWanted { share, path, offset: 0, len: RANGE_BYTES_MAX });
+    let plan = Purpose::Plan { number: 0, pages: PAGES_AHEAD_MAX };
+    let (mut held, mut code) = (Vec::new(), CODE.to_owned());
+    for name in ["one", "other"] {
+        let mallory = Mallory::new();
+        drop(mallory.offers(address, name, Some(code.as_str()), &offer()).await);
+        code = process.new_code();
+        // None of this is read.
+        for number in 0..10_u8 {
+            let mut session = asking(&mallory, address).await;
+            for number in 0..QUESTIONS_MAX as u32 {
+                let question = match number % 2 {
+                    0 => listing("mine", "", Depth::Tree),
+                    _ => range.clone(),
+                };
+                session.say(&Message::Asked { number, question }).await;
+            }
+            held.push(session);
+            let transfer = [number; 16];
+            for (get, pages) in [
+                (Get { transfer, ..some_of_many.clone() }, &selected[..]),
+                (Get { transfer: [100 + number; 16], ..each.clone() }, &selected[..0]),
+                (Get { transfer: [50 + number; 16], purpose: plan, ..some_of_many.clone() }, &selected[..]),
+                // The last page does not come.
+                (Get { transfer: [150 + number; 16], ..some_of_many.clone() }, &selected[..selected.len() - 1]),
+            ] {
+                let mut session = asking(&mallory, address).await;
+                session.say(&Message::Get(get)).await;
+                for page in pages {
+                    // One that is turned away is not read any more.
+                    let _ = timeout(Duration::from_secs(1), session.say(page)).await;
+                }
+                held.push(session);
+            }
+        }
+    }
+    // Until nothing more is taken in, and the folders of gets that do not fit are closed again.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let (mib, descriptors) = (process.held_mib(), process.descriptors());
+    println!("held by the serving device: {mib:.1} MiB, {descriptors} descriptors, {before} before");
+    assert!(mib < HELD_MIB_MAX, "{mib} MiB");
+    assert!(descriptors < DESCRIPTORS * 3 / 4, "{descriptors}");
+
+    // Another device is served meanwhile.
+    let laptop = Device::new("laptop");
+    fs::write(laptop.path("file"), "x").unwrap();
+    let mut request = request(laptop.path("file"), address);
+    request.options.code = Some(given(&code).to_pairing_secret());
+    let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    let mut browser = timeout(LONG, laptop.engine.browse(&at(address))).await.unwrap().unwrap();
+    assert_eq!(timeout(LONG, browser.shares()).await.unwrap().map(|shares| shares.len()), Ok(1));
 }

@@ -10,6 +10,7 @@ use ringway_wire::entries::{Attributes, Depth, EntriesPage, EntriesWriter, Folde
 use ringway_wire::lane::Timestamp;
 use ringway_wire::limits::{PAGES_AHEAD_MAX, QUESTIONS_MAX, RANGE_BYTES_MAX};
 use ringway_wire::session::{Event, Machine};
+use tokio::sync::{oneshot, watch};
 
 use super::mallory::Channel;
 use super::*;
@@ -364,6 +365,9 @@ pub(super) fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 
+/// A second, as docs/design/sharing.md has it, and another one in which a busy machine comes to it.
+const TAKEN_BACK: Duration = Duration::from_secs(2);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_shared_any_more_ends_within_a_second() {
     let lab = Device::new("lab");
@@ -388,7 +392,7 @@ async fn what_is_not_shared_any_more_ends_within_a_second() {
     })
     .unwrap();
     other.unshare(&name("mine")).unwrap();
-    let ended = timeout(Duration::from_secs(3), answer(&mut session)).await.expect("it ends");
+    let ended = timeout(TAKEN_BACK, answer(&mut session)).await.expect("it ends");
     assert_eq!(ended, Some(Answer::Refused(NoAnswer::NotShared)));
     session.say(&Message::MorePages { number: 0, pages: 1 }).await;
     assert_eq!(
@@ -413,34 +417,13 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
         let mallory = Mallory::new();
         // He pairs first.
         drop(mallory.leaves_unanswered(&listener, CODE).await);
-        let mut session = mallory.answer(&listener).await;
-        let greeting = ringway_wire::control::Greeting { name: ringway_wire::DeviceName::new("lab").unwrap() };
-        let mut machine = Machine::listen(greeting, 0);
-        loop {
-            while let Some(bytes) = machine.poll_transmit() {
-                session.say_raw(&bytes).await;
-            }
-            match machine.poll_event() {
-                Some(Event::HelloReceived { .. }) => machine.welcome(true, false),
-                Some(Event::Asked(..)) => break,
-                Some(_) => {}
-                None => match session.hear().await {
-                    Some(message) => machine.handle_message(message, 0).unwrap(),
-                    None => return,
-                },
-            }
-        }
+        let Some((mut session, _)) = hears_a_question(&mallory, &listener).await else { return };
         for message in lie(0) {
             session.say(&message).await;
         }
         while session.hear().await.is_some() {}
     });
-    let what = vec![Source { path: laptop.path("in"), contents_only: false }];
-    let mut request = SendRequest::new(what, at(address));
-    request.options.code = Some(given(CODE).to_pairing_secret());
-    request.options.compression = Compression::Off;
-    let pairing = laptop.engine.send(request);
-    timeout(LONG, pairing.wait()).await.unwrap();
+    pairs_by_sending(&laptop, address).await;
     let mut browser = timeout(LONG, laptop.engine.browse(&at(address))).await.unwrap().unwrap();
     let inside = Reference::parse("lab:runs".as_ref()).unwrap().inside.unwrap();
     let mut seen = Vec::new();
@@ -455,6 +438,38 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
     drop(browser);
     timeout(LONG, serving).await.unwrap().unwrap();
     (seen, ended)
+}
+
+/// The next session of a device that knows Mallory, once something is asked in it, and all that was
+/// said in it until then; none if it ends before.
+async fn hears_a_question(mallory: &Mallory, listener: &TcpListener) -> Option<(Channel, Vec<Message>)> {
+    let mut session = mallory.answer(listener).await;
+    let greeting = ringway_wire::control::Greeting { name: ringway_wire::DeviceName::new("lab").unwrap() };
+    let (mut machine, mut heard) = (Machine::listen(greeting, 0), Vec::new());
+    loop {
+        while let Some(bytes) = machine.poll_transmit() {
+            session.say_raw(&bytes).await;
+        }
+        match machine.poll_event() {
+            Some(Event::HelloReceived { .. }) => machine.welcome(true, false),
+            Some(Event::Asked(..)) => return Some((session, heard)),
+            Some(_) => {}
+            None => {
+                let message = session.hear().await?;
+                heard.push(message.clone());
+                machine.handle_message(message, 0).unwrap();
+            }
+        }
+    }
+}
+
+/// Has `laptop` pair with a device that answers its offer with nothing.
+async fn pairs_by_sending(laptop: &Device, address: SocketAddr) {
+    let what = vec![Source { path: laptop.path("in"), contents_only: false }];
+    let mut request = SendRequest::new(what, at(address));
+    request.options.code = Some(given(CODE).to_pairing_secret());
+    request.options.compression = Compression::Off;
+    timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
 }
 
 fn entry(path: &str) -> (&str, Attributes<'static>) {
@@ -509,6 +524,53 @@ async fn a_listing_without_end_ends_when_nobody_wants_more() {
     let (seen, ended) = asked_of(endless, Listed::Folder, false).await;
     assert_eq!(seen.len(), 1);
     assert!(matches!(ended, Err(Fault::Protocol { .. })), "more was sent than was on its way: {ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listing_shows_its_first_page_after_one_round_trip_and_without_end_goes_no_further_than_it_is_read() {
+    let laptop = Device::new("laptop");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (still, stands_still) = watch::channel(0);
+    let (shown, is_shown) = oneshot::channel();
+    let one = |at: u32| Answer::Entries(page(&[&format!("{at:08}")], false));
+    let serving = tokio::spawn(async move {
+        let mallory = Mallory::new();
+        drop(mallory.leaves_unanswered(&listener, CODE).await);
+        let (mut session, heard) = hears_a_question(&mallory, &listener).await.unwrap();
+        // It has said who it is, and asked. A first page takes nothing else from it.
+        assert!(matches!(&*heard, [Message::Hello(_), Message::Asked { .. }]), "{heard:?}");
+        session.say(&Message::Answered { number: 0, answer: one(0) }).await;
+        timeout(LONG, is_shown).await.expect("nothing was shown").unwrap();
+        let other = session.answers_without_end(0, PAGES_AHEAD_MAX - 1, |at| one(at + 1), &still).await;
+        assert!(matches!(other, Some(Message::Asked { number: 1, question: Question::Shares })), "{other:?}");
+        session.say(&Message::Answered { number: 1, answer: Answer::Shares(Vec::new()) }).await;
+        while session.hear().await.is_some() {}
+    });
+    pairs_by_sending(&laptop, address).await;
+    let mut browser = timeout(LONG, laptop.engine.browse(&at(address))).await.unwrap().unwrap();
+    let inside = Reference::parse("lab:runs".as_ref()).unwrap().inside.unwrap();
+    let (mut shown, mut read) = (Some(shown), 0);
+    let most = 20 * u32::from(PAGES_AHEAD_MAX);
+    let show = |page: Vec<Browsed>| {
+        read += page.len() as u32;
+        let is_first = shown.take().map(|shown| shown.send(()).unwrap()).is_some();
+        let (read, mut stands_still) = (read, stands_still.clone());
+        async move {
+            if is_first {
+                // Nothing more is read until nothing more comes.
+                timeout(LONG, stands_still.changed()).await.unwrap().unwrap();
+                let sent = *stands_still.borrow() + 1;
+                assert!(sent <= u32::from(PAGES_AHEAD_MAX), "{sent} pages were sent, and one was read");
+            }
+            read < most
+        }
+    };
+    timeout(LONG, browser.entries(&inside, Listed::Folder, show)).await.expect("it ends").unwrap();
+    assert_eq!(read, most);
+    assert_eq!(timeout(LONG, browser.shares()).await.unwrap().map(|shares| shares.len()), Ok(0), "the session goes on");
+    drop(browser);
+    timeout(LONG, serving).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

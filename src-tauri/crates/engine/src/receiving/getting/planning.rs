@@ -1,5 +1,7 @@
 //! A dry run of getting: asks the other device what would be moved. Nothing is written here, and
 //! nothing of it is in the history of either device.
+mod expected;
+
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -9,10 +11,12 @@ use std::time::Duration;
 
 use ringway_link::session::Session;
 use ringway_model::{AuthError, Counts, Failure, FailureReason, Fault, Planned, Side};
+use ringway_wire::ProtocolError;
 use ringway_wire::control::{Answer, Cancel, NoAnswer, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage, Refusal};
 use ringway_wire::limits::PAGES_AHEAD_MAX;
 use ringway_wire::session::{Event, QuestionNumber};
 
+use self::expected::Expected;
 use super::request::{self, Request};
 use crate::limits::FIRST_CONTACT_TIME_MAX;
 use crate::reach::connect::Destination;
@@ -48,9 +52,10 @@ async fn plan(
     transfer.known_peer(device.id, &device.name);
     transfer.figures().begin();
     asked.fail_unfit(transfer);
+    let expected = Expected::new(&asked);
     let number = session.machine.plan(asked.get, asked.selected).ok_or(Fault::AnswerBusy)?;
     let hearing = Hearing { transfer, request: &request, number };
-    let told = hearing.all(&mut session, planned).await;
+    let told = hearing.all(&mut session, planned, expected).await;
     session.machine.cancel(Cancel::ByPerson);
     session.close().await;
     told
@@ -65,7 +70,7 @@ struct Hearing<'a> {
 
 impl Hearing<'_> {
     /// The session goes on while a page is handed over, however long that takes.
-    async fn all(&self, session: &mut Session, planned: &PlannedFn) -> Result<Counts, Fault> {
+    async fn all(&self, session: &mut Session, planned: &PlannedFn, mut expected: Expected) -> Result<Counts, Fault> {
         let mut pages = VecDeque::from([self.page(session).await?]);
         loop {
             let PlannedPage { entries, counts } = match pages.pop_front() {
@@ -76,14 +81,17 @@ impl Hearing<'_> {
                 counts.is_some() || pages.back().is_some_and(|page| page.counts.is_some())
             };
             let (planned, transfer) = (Arc::clone(planned), self.transfer.clone());
-            let mut telling = tokio::task::spawn_blocking(move || tell(entries, &planned, &transfer));
-            loop {
+            let mut telling = tokio::task::spawn_blocking(move || {
+                tell(entries, &mut expected, &planned, &transfer).map(|()| expected)
+            });
+            expected = loop {
                 tokio::select! {
-                    told = &mut telling => break told.expect("telling does not panic"),
+                    told = &mut telling => break told.expect("telling does not panic")?,
                     page = self.page(session), if !is_last(&pages) => pages.push_back(page?),
                 }
-            }
+            };
             if let Some(PlannedCounts { sent, excluded, failed }) = counts {
+                expected.end(&sent)?;
                 let (files, folders, links, bytes) = (sent.files, sent.folders, sent.links, sent.bytes);
                 return Ok(Counts { files, folders, links, bytes, excluded, failed, ..Counts::default() });
             }
@@ -129,8 +137,16 @@ impl Hearing<'_> {
     }
 }
 
-fn tell(entries: Vec<PlannedEntry>, planned: &PlannedFn, transfer: &Transfer) {
+/// # Errors
+/// An entry that was not asked for: of what is behind it nothing is told.
+fn tell(
+    entries: Vec<PlannedEntry>,
+    expected: &mut Expected,
+    planned: &PlannedFn,
+    transfer: &Transfer,
+) -> Result<(), ProtocolError> {
     for entry in entries {
+        expected.add(&entry)?;
         match entry {
             PlannedEntry::Moves(kind, path) => {
                 let what = match kind {
@@ -149,4 +165,5 @@ fn tell(entries: Vec<PlannedEntry>, planned: &PlannedFn, transfer: &Transfer) {
             }
         }
     }
+    Ok(())
 }
