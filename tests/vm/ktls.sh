@@ -57,6 +57,16 @@ crossing kernel kernel renewed- --lanes 1 --records-per-key 256
 verdict "the kernel took new keys on the way" $?
 crossing kernel user renewed- --records-per-key 256
 crossing user kernel renewed- --records-per-key 256
+# The other way round: the end that was dialled sends, by its kernel.
+fetching kernel-kernel kernel --lanes 1
+[ "$grown" -eq "$both" ]
+verdict "the kernel did it at both ends of a get" $?
+fetching user-user user --lanes 1
+[ "$grown" -eq "$sender" ]
+verdict "the kernel did it at the serving end of a get, and only there" $?
+fetching renewed-kernel-kernel kernel --lanes 1 --records-per-key 256
+[ "$grown" -ge $((2 * both)) ]
+verdict "the kernel of a serving end took new keys on the way" $?
 tampered kernel kernel
 tampered user kernel
 

@@ -57,6 +57,35 @@ cross() {
   received=$?
 }
 
+# start_service NAME TREE: shares TREE with the device to which NAME has paired, and serves it in the
+# background, on the next `port`; leaves its process in `service`.
+start_service() {
+  port=$((port + 1))
+  at=$1
+  mkdir -p "$at/receive"
+  rm -f "$at/serve.json"
+  as "$at/far" "$far_ringway" share add "$2" --name "$2" --with near > "$at/share" 2> "$at/share.err"
+  as "$at/far" "$far_ringway" serve "$at/receive" --listen "127.0.0.1:$port" --no-announce --json \
+    > "$at/serve.json" 2> "$at/serve.err" &
+  service=$!
+  until_said '"listening"' "$at/serve.json"
+}
+
+# fetch NAME TREE [GET_OPTION...]: gets the tree from the service that was started, and ends that;
+# leaves in `got` the status of who gets, and in `served` whether the service says that all went.
+fetch() {
+  at=$1 tree=$2
+  shift 2
+  mkdir -p "$at/inbox"
+  as "$at/near" "$near_ringway" get "127.0.0.1:$port:$tree" "$at/inbox" --json "$@" > "$at/get.json" 2> "$at/get.err"
+  got=$?
+  until_said '"finished"' "$at/serve.json"
+  grep '"finished"' "$at/serve.json" | grep -q '"outcome":"complete"'
+  served=$?
+  kill "$service"
+  wait "$service"
+}
+
 # same NAME TREE: whether the received files equal the sent ones in every attribute; leaves the
 # differences in NAME/differences.
 same() {
