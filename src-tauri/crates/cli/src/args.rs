@@ -715,12 +715,12 @@ mod tests {
         let args = recv(&["recv"]);
         assert_eq!(args.dest, None);
         assert_eq!(args.listen, None);
-        assert_eq!(OnConflict::from(args.landing.on_conflict), OnConflict::Replace);
+        assert_eq!(args.landing.on_conflict, OnConflict::Replace);
         assert!(!args.once && !args.yes && !args.landing.kept.owner && !args.landing.setuid && !args.no_pairing);
         let args = recv(&["recv", "in", "--once", "--yes", "--on-conflict", "rename", "--tls", "user", "--io", "sync"]);
         assert_eq!(args.dest.as_deref(), Some(Path::new("in")));
         assert!(args.once && args.yes);
-        assert_eq!(OnConflict::from(args.landing.on_conflict), OnConflict::Rename);
+        assert_eq!(args.landing.on_conflict, OnConflict::Rename);
         assert_eq!((args.paths.tls, args.paths.io), (TlsMode::User, IoMode::Sync));
     }
 
