@@ -358,9 +358,9 @@ impl Incoming {
         let is_suspect = self.staging.is_suspect();
         self.close_files();
         if is_suspect && self.staging.is_found_again {
-            return staging::leave_suspect(self.root.recalling(), &self.staging.dir);
+            return staging::leave_suspect(self.root.destination(), &self.staging.dir);
         }
-        removal::remove_staging(self.root.recalling(), &self.staging.name)
+        removal::remove_staging(self.root.destination(), &self.staging.name)
     }
 
     /// The same, but whole files in the staging folder, and what has come of large ones, stay there

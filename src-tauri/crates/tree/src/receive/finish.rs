@@ -116,7 +116,7 @@ impl<'i> Finisher<'i> {
         drop(spool);
         incoming.close_files();
         // All of it has its name by now, which a staging folder that stays does not change.
-        if removal::remove_staging(root.recalling(), &staging.name).is_err() {
+        if removal::remove_staging(root.destination(), &staging.name).is_err() {
             flags.is_left_behind.store(true, Ordering::Relaxed);
         }
         root.dir.sync().map_err(|error| self.telling_of_names(unfinished(Operation::Sync)(error)))?;

@@ -14,7 +14,7 @@ use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::space::Filesystem;
 
 use super::failures::EntryError;
-use super::landings::log::Recall;
+use super::landings::log::{Destination, Recall};
 use super::options::{DestinationOptions, homes_below};
 use super::protected::homes::Homes;
 use super::protected::own_folders::OwnFolders;
@@ -71,8 +71,8 @@ impl Root {
     }
 
     /// With what takes up what was left in it.
-    pub(super) fn recalling(&self) -> (&Dir, Option<&Recall>) {
-        (&self.dir, self.recall.as_deref())
+    pub(super) fn destination(&self) -> Destination<'_> {
+        Destination { root: &self.dir, recall: self.recall.as_deref() }
     }
 
     /// What changes something asks it.

@@ -31,7 +31,7 @@ use ringway_wire::resume::{self, Belief, Found, LANE_PREFIX, Step, TREE, Takeove
 use ringway_wire::stretches::Stretches;
 use rustix::fs::FlockOperation;
 
-use super::landings::log::{self, Recall};
+use super::landings::log::{self, Destination};
 use super::staging::unfinished::About;
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE};
 use crate::filesystem::own_names::{OWN_PREFIX, attempt_id};
@@ -243,47 +243,56 @@ fn move_out(dir: &Dir, name: &[u8], to: &Dir) -> bool {
     }
 }
 
-/// Finds the staging folder that an earlier attempt has left, or makes one. `stable` names it;
-/// where another transfer is at work in that, `unique` does. Of earlier attempts `attempts_max` are
-/// gone on with.
+/// The names that a transfer's staging folder may have.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'n> {
+    /// The one that every attempt at the same transfer looks for.
+    pub(super) stable: &'n [u8],
+    /// The transfer's own, for when another transfer is at work under the first one.
+    pub(super) unique: &'n [u8],
+}
+
+/// Finds the staging folder that an earlier attempt has left, or makes one. Of earlier attempts
+/// `attempts_max` are gone on with.
 pub(super) fn claim(
-    (root, recall): (&Dir, Option<&Recall>),
-    (stable, unique): (&[u8], &[u8]),
+    destination: Destination<'_>,
+    names: Names<'_>,
     about: &About,
     attempts_max: usize,
 ) -> Result<Claimed, (Operation, io::Error)> {
+    let (root, Names { stable, unique }) = (destination.root, names);
     // Its own first, whose receiver was killed: nobody else looks for that one.
     if root.metadata(unique).is_ok()
-        && let Ok(Some(claimed)) = adopt((root, recall), unique, about, attempts_max)
+        && let Ok(Some(claimed)) = adopt(destination, unique, about, attempts_max)
     {
         return Ok(claimed);
     }
     match root.make_dir(stable, FILLING_FOLDER_MODE) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            match adopt((root, recall), stable, about, attempts_max) {
+            match adopt(destination, stable, about, attempts_max) {
                 Ok(Some(claimed)) => return Ok(claimed),
                 // It is at work, or is nothing that we made.
-                Ok(None) | Err(_) => return make_beside((root, recall), unique, about, attempts_max),
+                Ok(None) | Err(_) => return make_beside(destination, unique, about, attempts_max),
             }
         }
         Err(error) => return Err((Operation::Create, error)),
     }
     // Another transfer may have come between, and taken it for one that was left behind.
-    fill(root, stable, about).or_else(|_| make_beside((root, recall), unique, about, attempts_max))
+    fill(root, stable, about).or_else(|_| make_beside(destination, unique, about, attempts_max))
 }
 
 /// Makes a transfer's own one beside that of another transfer of the same, or takes over what an
 /// earlier session of the transfer has left there, whose receiver was killed.
 fn make_beside(
-    (root, recall): (&Dir, Option<&Recall>),
+    destination: Destination<'_>,
     unique: &[u8],
     about: &About,
     attempts_max: usize,
 ) -> Result<Claimed, (Operation, io::Error)> {
-    match make(root, unique, about) {
+    match make(destination.root, unique, about) {
         Err((operation, error)) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let adopted = adopt((root, recall), unique, about, attempts_max).map_err(during(Operation::Open))?;
+            let adopted = adopt(destination, unique, about, attempts_max).map_err(during(Operation::Open))?;
             adopted.ok_or((operation, error))
         }
         made => made,
@@ -318,7 +327,7 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> Result<Claimed, (Operation, i
             // It was made a moment ago and holds next to nothing, unless it is not the same any
             // more.
             if is_still_at(root, name, &dir) {
-                let _ = removal::remove_staging((root, None), name);
+                let _ = removal::remove_staging(Destination { root, recall: None }, name);
             }
             Err(error)
         }
@@ -347,12 +356,8 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 }
 
 /// Takes over what an earlier attempt has left; none if it is still at work.
-fn adopt(
-    (root, recall): (&Dir, Option<&Recall>),
-    name: &[u8],
-    about: &About,
-    attempts_max: usize,
-) -> io::Result<Option<Claimed>> {
+fn adopt(destination: Destination<'_>, name: &[u8], about: &About, attempts_max: usize) -> io::Result<Option<Claimed>> {
+    let root = destination.root;
     let dir = root.open_dir(name)?;
     let owner = metadata_of(&dir)?.uid;
     if owner != rustix::process::geteuid().as_raw() {
@@ -369,10 +374,10 @@ fn adopt(
     }
     read_only_folders::restore_left(root, &dir);
     exchanges::settle_left(root, &dir)?;
-    log::recall_all(root, (&dir, &log::left_in(&dir)), recall);
+    log::recall_all(destination, &dir, &log::left_in(&dir));
     let Some(trust) = trust_in(&dir) else {
         // Nothing of it was ever synchronised.
-        removal::remove_staging((root, recall), name)?;
+        removal::remove_staging(destination, name)?;
         let made = make(root, name, about).map_err(|(_, error)| error)?;
         return Ok(Some(Claimed { was_there: true, ..made }));
     };
@@ -436,7 +441,7 @@ pub(super) fn suspect(staging: &Dir) {
 ///
 /// # Errors
 /// What could not be noted, named or removed.
-pub(super) fn leave_suspect((root, recall): (&Dir, Option<&Recall>), staging: &Dir) -> io::Result<()> {
+pub(super) fn leave_suspect(destination: Destination<'_>, staging: &Dir) -> io::Result<()> {
     match staging.rename_noreplace(resume::JOURNAL, staging, SUSPECT) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => match staging.create_new(SUSPECT, FILLING_FILE_MODE) {
@@ -445,8 +450,8 @@ pub(super) fn leave_suspect((root, recall): (&Dir, Option<&Recall>), staging: &D
         },
         renamed => renamed?,
     }
-    exchanges::settle_left(root, staging)?;
-    log::recall_all(root, (staging, &log::left_in(staging)), recall);
+    exchanges::settle_left(destination.root, staging)?;
+    log::recall_all(destination, staging, &log::left_in(staging));
     let goes = |name: &[u8]| name != BEGUN && name != SUSPECT && !log::is_log(name) && !beside::is_note(name);
     for name in names_of(staging, goes)? {
         match staging.metadata(&name)?.kind {
@@ -461,20 +466,20 @@ pub(super) fn leave_suspect((root, recall): (&Dir, Option<&Recall>), staging: &D
 /// Removes staging folders that nobody has gone on with for a week, and emptied ones that could not
 /// be removed. Those that are held, this transfer's own among them, stay. What attempts that
 /// crashed have left open is closed.
-pub(super) fn remove_stale(root: &Dir, recall: Option<&Recall>) {
-    let now = now().secs;
+pub(super) fn remove_stale(destination: Destination<'_>) {
+    let (root, now) = (destination.root, now().secs);
     // What cannot be listed or removed stays: nothing depends on it.
     let Ok(names) = names_of(root, |name| name.starts_with(OWN_PREFIX)) else { return };
     for name in names {
         let Ok(dir) = root.open_dir(&name) else { continue };
         let Ok(there) = metadata_of(&dir) else { continue };
-        restore_unheld((root, recall), &dir);
+        restore_unheld(destination, &dir);
         let is_older_than = |secs| is_ours(&there) && there.mtime.secs < now - secs && lock(&dir).is_ok();
         // What cannot be removed stays.
         if is_staging(&dir) {
             if is_older_than(KEPT_FOR_SECS) {
                 let _ = exchanges::settle_left(root, &dir).map(|()| beside::remove_left(root, &dir, &name));
-                let _ = removal::remove_staging((root, recall), &name);
+                let _ = removal::remove_staging(destination, &name);
             }
         } else if attempt_id(&name).is_some() && removal::is_emptied(&dir) && is_older_than(LEFT_FOR_SECS) {
             let _ = removal::remove_emptied(root, &name, &dir);
@@ -485,7 +490,8 @@ pub(super) fn remove_stale(root: &Dir, recall: Option<&Recall>) {
 /// Closes what an attempt that crashed has left open, gives the owner's files names that its
 /// exchanges took, and has remembered what it had put there, unless another transfer is at work in
 /// its staging folder.
-fn restore_unheld((root, recall): (&Dir, Option<&Recall>), dir: &Dir) {
+fn restore_unheld(destination: Destination<'_>, dir: &Dir) {
+    let root = destination.root;
     if !metadata_of(dir).is_ok_and(|there| is_ours(&there)) {
         return;
     }
@@ -500,7 +506,7 @@ fn restore_unheld((root, recall): (&Dir, Option<&Recall>), dir: &Dir) {
         // A lock that was not released here is released when its descriptor is closed.
         let _ = release(dir);
         // The next attempt does not wait for the store.
-        log::recall_all(root, (dir, &logs), recall);
+        log::recall_all(destination, dir, &logs);
     }
 }
 

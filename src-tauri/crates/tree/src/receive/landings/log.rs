@@ -100,6 +100,14 @@ pub struct Recall {
     pub add: AddLanded,
 }
 
+/// An open destination, and what takes up the logs that were left in it; none where nothing is
+/// remembered.
+#[derive(Clone, Copy)]
+pub(in crate::receive) struct Destination<'d> {
+    pub(in crate::receive) root: &'d Dir,
+    pub(in crate::receive) recall: Option<&'d Recall>,
+}
+
 /// What an attempt has put under one top-level name.
 pub struct Recalled {
     top: Vec<u8>,
@@ -264,8 +272,8 @@ pub(in crate::receive) fn is_log(name: &[u8]) -> bool {
 
 /// Passes to the store what logs in a staging folder say. Those that the store has are removed. All
 /// else is left: nothing depends on it.
-pub(in crate::receive) fn recall_all(root: &Dir, (staging, logs): (&Dir, &[Vec<u8>]), recall: Option<&Recall>) {
-    let Some(recall) = recall else { return };
+pub(in crate::receive) fn recall_all(destination: Destination<'_>, staging: &Dir, logs: &[Vec<u8>]) {
+    let Destination { root, recall: Some(recall) } = destination else { return };
     for log in logs {
         let Ok(file) = staging.open_read(log) else { continue };
         let user = rustix::process::geteuid().as_raw();
@@ -465,7 +473,8 @@ mod tests {
         let cases = [(&b""[..], 1, true), (b"landed on the moon", 1, true), (&log, 2, true), (torn, 1, false)];
         for (contents, key, stays) in cases {
             fs::write(home.path().join("landed-0000000000000005"), contents).unwrap();
-            recall_all(&staging, (&staging, &left_in(&staging)), Some(&of(key)));
+            let destination = Destination { root: &staging, recall: Some(&of(key)) };
+            recall_all(destination, &staging, &left_in(&staging));
             assert_eq!(home.path().join("landed-0000000000000005").exists(), stays, "{contents:?}");
         }
     }

@@ -22,7 +22,7 @@ use crate::receive::staging::journal::Journal;
 use crate::receive::staging::temporaries::Temporaries;
 use crate::receive::staging::unfinished::About;
 use crate::receive::staging::writeback::Writeback;
-use crate::receive::staging::{self, Claimed, Kept, beside, exchanges, open_made, open_made_as, removal};
+use crate::receive::staging::{self, Claimed, Kept, Names, beside, exchanges, open_made, open_made_as, removal};
 use crate::receive::{FILLING_FOLDER_MODE, MADE_FOLDER_MODE, PERMISSION_BITS};
 
 /// The staging folder.
@@ -71,11 +71,11 @@ impl Staging {
         let (stable, transfer) = (attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
-        let names = (&*named(&stable), &*named(&transfer));
-        let claimed = staging::claim(root.recalling(), names, &about, options.open.attempts)
+        let names = Names { stable: &named(&stable), unique: &named(&transfer) };
+        let claimed = staging::claim(root.destination(), names, &about, options.open.attempts)
             .map_err(|(operation, source)| at(operation)(source))?;
         // What it is to go on with is held by now, however old it is.
-        staging::remove_stale(&root.dir, root.recall.as_deref());
+        staging::remove_stale(root.destination());
         let is_found_again = claimed.name == named(&stable);
         let Claimed { name, dir, masked: folders_masked, was_there, kept } = claimed;
         let temporaries = Arc::new(Temporaries::new(&name, mark, was_there));
@@ -86,7 +86,7 @@ impl Staging {
                 // What earlier attempts have left waits for a better one. What cannot be removed
                 // was not ours.
                 if kept.is_empty() {
-                    let _ = removal::remove_staging(root.recalling(), &name);
+                    let _ = removal::remove_staging(root.destination(), &name);
                 }
                 return Err(at(operation)(source));
             }
@@ -183,7 +183,7 @@ impl Staging {
             // Nobody would be helped by hearing that it could not be removed.
             let _ = exchanges::settle_left(&self.root.dir, &self.dir)
                 .map(|()| beside::remove_left(&self.root.dir, &self.dir, &self.name));
-            let _ = removal::remove_staging(self.root.recalling(), &self.name);
+            let _ = removal::remove_staging(self.root.destination(), &self.name);
         }
     }
 

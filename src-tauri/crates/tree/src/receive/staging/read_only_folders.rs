@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use crate::filesystem::own_names::OWN_PREFIX;
 use crate::receive::failures::is;
-use crate::receive::landings::log::Recall;
+use crate::receive::landings::log::{Destination, Recall};
 use crate::receive::staging::{self, owner_bit};
 
 /// What the names of records begin with, in a staging folder.
@@ -281,7 +281,7 @@ pub fn restore_all(folder: &Path, recall: Option<&Recall>) {
     let Ok(names) = staging::names_of(&root, |name| name.starts_with(OWN_PREFIX)) else { return };
     for name in names {
         if let Ok(staging) = root.open_dir(&name) {
-            staging::restore_unheld((&root, recall), &staging);
+            staging::restore_unheld(Destination { root: &root, recall }, &staging);
         }
     }
 }

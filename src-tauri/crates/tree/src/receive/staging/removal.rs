@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::receive::FILLING_FOLDER_MODE;
 use crate::receive::failures::is;
-use crate::receive::landings::log::{self, Recall};
+use crate::receive::landings::log::{self, Destination};
 use crate::receive::staging::{BEGUN, exchanges};
 
 /// Beginnings of the names that an open file gets when it is removed on a FUSE filesystem (libfuse)
@@ -38,11 +38,12 @@ pub(in crate::receive) fn remove_tree(parent: &Dir, name: &[u8]) -> io::Result<(
 ///
 /// # Errors
 /// The first refusal; what comes after it stays.
-pub(in crate::receive) fn remove_staging((root, recall): (&Dir, Option<&Recall>), name: &[u8]) -> io::Result<()> {
+pub(in crate::receive) fn remove_staging(destination: Destination<'_>, name: &[u8]) -> io::Result<()> {
+    let root = destination.root;
     match root.open_dir(name) {
         Ok(staging) => {
             exchanges::settle_left(root, &staging)?;
-            log::recall_all(root, (&staging, &log::left_in(&staging)), recall);
+            log::recall_all(destination, &staging, &log::left_in(&staging));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),

@@ -13,7 +13,7 @@ use ringway_model::{Fault, Operation, PathText, Text, Unfinished};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir as KernelDir;
 
-use crate::receive::landings::log::{self, Recall};
+use crate::receive::landings::log::{self, Destination, Recall};
 use crate::receive::staging::{self, BEGUN, beside, exchanges, read_only_folders, removal};
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is
@@ -111,7 +111,7 @@ pub fn discard(folder: &Path, id: &str, recall: Option<&Recall>) -> Result<bool,
     // The owner's files that it holds get names first.
     exchanges::settle_left(&root, &dir).map_err(at(Operation::Remove))?;
     let beside = beside::remove_left(&root, &dir, &name);
-    let removed = removal::remove_staging((&root, recall), &name);
+    let removed = removal::remove_staging(Destination { root: &root, recall }, &name);
     drop(dir);
     removed.map_err(at(Operation::Remove))?;
     beside.map(|()| true).map_err(|(path, source)| {
