@@ -171,8 +171,9 @@ impl Kept {
     pub(super) fn take_durable(
         &self,
         from: &KeptFolder,
-        (path, name): (RelPath<'_>, &[u8]),
-        (size, mtime): (u64, ringway_wire::lane::Timestamp),
+        path: RelPath<'_>,
+        name: &[u8],
+        SizeAndTime { size, mtime }: SizeAndTime,
         to: &Dir,
     ) -> bool {
         let mark = journal::mark(path.as_bytes(), name, size, mtime);
@@ -182,23 +183,14 @@ impl Kept {
         Self::take(from, name, to, is_whole)
     }
 
-    /// Moves one that has that size and time, for a caller that compares it before believing it.
-    pub(super) fn take_alike(
-        from: &KeptFolder,
-        name: &[u8],
-        (size, mtime): (u64, ringway_wire::lane::Timestamp),
-        to: &Dir,
-    ) -> bool {
-        Self::take(from, name, to, |_, there| resume::looks_whole(there, size, mtime))
+    /// Moves one that has that size and time, for whoever compares it before it is believed.
+    pub(super) fn take_alike(from: &KeptFolder, name: &[u8], looks: SizeAndTime, to: &Dir) -> bool {
+        Self::take(from, name, to, |_, there| looks.are_of(there))
     }
 
     /// Whether there is one to be compared.
-    pub(super) fn has_alike(
-        from: &KeptFolder,
-        name: &[u8],
-        (size, mtime): (u64, ringway_wire::lane::Timestamp),
-    ) -> bool {
-        let is_alike = |there| resume::looks_whole(&found(&there), size, mtime);
+    pub(super) fn has_alike(from: &KeptFolder, name: &[u8], looks: SizeAndTime) -> bool {
+        let is_alike = |there| looks.are_of(&found(&there));
         from.0.iter().any(|(_, dir)| dir.metadata(name).is_ok_and(is_alike))
     }
 
@@ -227,6 +219,20 @@ fn found(metadata: &Metadata) -> Found {
     let Timestamp { secs, nanos } = metadata.mtime;
     let mtime = ringway_wire::lane::Timestamp { secs, nanos };
     Found { is_file: metadata.kind == Kind::File, size: metadata.size, mtime, names: metadata.nlink }
+}
+
+/// By what a file passes for a version of it that nobody has read.
+#[derive(Clone, Copy)]
+pub(super) struct SizeAndTime {
+    pub(super) size: u64,
+    pub(super) mtime: ringway_wire::lane::Timestamp,
+}
+
+impl SizeAndTime {
+    /// Whether what was found has them.
+    fn are_of(self, there: &Found) -> bool {
+        resume::looks_whole(there, self.size, self.mtime)
+    }
 }
 
 /// One folder, in all earlier attempts that have it.

@@ -15,7 +15,7 @@ use crate::receive::failures::{LaneError, Trouble};
 use crate::receive::lane::Worker;
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::{self, Decision, Landed};
-use crate::receive::staging::Kept;
+use crate::receive::staging::{Kept, SizeAndTime};
 
 /// Large files that are waited for at a time, to go on with them: a sender lists 32 ahead. Of more,
 /// all is asked for.
@@ -146,10 +146,11 @@ impl Worker<'_> {
         let mut is_compared = false;
         let decision = if folder.is_staged() {
             let kept = self.last_kept.folder(&incoming.staging.kept, path);
-            if !reads_back && incoming.staging.kept.take_durable(&kept, (path, name), (size, mtime), &folder.dir) {
+            let looks = SizeAndTime { size, mtime };
+            if !reads_back && incoming.staging.kept.take_durable(&kept, path, name, looks, &folder.dir) {
                 self.durable.add(path, entry, size);
             } else if digest.is_some_and(|digest| digest != Digest::NONE)
-                && Kept::take_alike(&kept, name, (size, mtime), &folder.dir)
+                && Kept::take_alike(&kept, name, looks, &folder.dir)
             {
                 if !self.is_proven(folder, name, size, digest) {
                     // It comes once more. If it cannot be removed, that is said then.
@@ -159,7 +160,7 @@ impl Worker<'_> {
                 self.wholes.add(path, entry, size);
                 incoming.staging.writeback.owe(size);
             } else {
-                return Ok(alike(Kept::has_alike(&kept, name, (size, mtime))));
+                return Ok(alike(Kept::has_alike(&kept, name, looks)));
             }
             Decision::Same
         } else {
