@@ -19,6 +19,7 @@ use ringway_sys::{advice, contents, writers};
 use rustix::fs::{AtFlags, Mode};
 
 pub use dir::Dir;
+pub(crate) use dir::NameIn;
 
 /// Bytes after which the disk is asked to go on with what it has not got yet. The kernel by itself
 /// waits for a tenth of the memory, or half a minute.

@@ -17,6 +17,13 @@ pub struct Dir {
     on: On,
 }
 
+/// A name in an open folder.
+#[derive(Clone, Copy)]
+pub(crate) struct NameIn<'d> {
+    pub(crate) dir: &'d Dir,
+    pub(crate) name: &'d [u8],
+}
+
 impl Deref for Dir {
     type Target = KernelDir;
 

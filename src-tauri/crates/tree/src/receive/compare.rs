@@ -12,7 +12,7 @@ use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingPage};
 use rustix::io::Errno;
 
-use crate::disk::Dir;
+use crate::disk::{Dir, NameIn};
 use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::filesystem::target::target_digest;
 use crate::receive::Brought;
@@ -162,13 +162,13 @@ impl Comparer {
         let in_place = matches!(top.lands, Lands::InPlace);
         let brought = top.brought.as_ref().filter(|_| in_place);
         let known = |brought| Known { brought, linked: self.linked.as_ref().map(|linked| (linked, self.dev)) };
-        let compared = self.by_name.compare((&self.root, self.dev), (entry.path.as_bytes(), known(brought)), entry);
+        let compared = self.by_name.compare(&self.root, self.dev, entry.path.as_bytes(), known(brought), entry);
         let elsewhere = match &top.lands {
             Lands::InPlace => None,
             Lands::Anew => Some(Compared::New),
             Lands::In(number) => {
                 let here = [number, &entry.path.as_bytes()[top.name.len()..]].concat();
-                Some(self.by_number.compare((&self.root, self.dev), (&here, known(top.brought.as_ref())), entry))
+                Some(self.by_number.compare(&self.root, self.dev, &here, known(top.brought.as_ref()), entry))
             }
         };
         self.found.add(entry, &compared, elsewhere.as_ref());
@@ -201,14 +201,14 @@ impl Comparer {
     /// the device did not bring, unless this version is there under a number, or an earlier one.
     fn top_level_file(&mut self, entry: &ListedEntry<'_>) {
         let name = entry.path.as_bytes();
-        let compared = self.by_name.compare((&self.root, self.dev), (name, Known::default()), entry);
+        let compared = self.by_name.compare(&self.root, self.dev, name, Known::default(), entry);
         let Compared::Differs { there, here_is, .. } = compared else {
             return self.found.add(entry, &compared, None);
         };
         let brought = (self.brought)(name).and_then(|brought| brought.found_in(&self.root, name));
         let (edited, elsewhere) = match &brought {
             Some(Brought { numbered: None, .. }) => {
-                (self.known(brought.as_ref()).is_edited(None, (&self.root, name), &there), None)
+                (self.known(brought.as_ref()).is_edited(None, NameIn { dir: &self.root, name }, &there), None)
             }
             _ => (true, Some(self.under_a_number(entry, brought.as_ref()))),
         };
@@ -222,10 +222,12 @@ impl Comparer {
         // The sender has that name itself, and may update what has it.
         let mut is_replaceable = |name: &[u8], there: &Metadata| {
             let own = ask(name).and_then(|own| own.found_in(root, name)).filter(|own| own.numbered.is_none());
-            own.is_some_and(|own| !Known { brought: Some(&own), linked }.is_edited(None, (root, name), there))
+            own.is_some_and(|own| {
+                !Known { brought: Some(&own), linked }.is_edited(None, NameIn { dir: root, name }, there)
+            })
         };
         let is_here = |name: &[u8], there: &Metadata| {
-            version_here(entry, there, (root, name)).is_none() && !is_replaceable(name, there)
+            version_here(entry, there, NameIn { dir: root, name }).is_none() && !is_replaceable(name, there)
         };
         let known = brought.and_then(|brought| brought.numbered.as_deref());
         match find_version(root, entry.path.as_bytes(), known, is_here) {
@@ -243,10 +245,11 @@ impl Comparer {
         let number = brought?.numbered.as_deref()?;
         let there = self.root.metadata(number).ok()?;
         let is_file = matches!(entry.kind, ListedKind::File { .. }) && there.kind == Kind::File;
-        if !is_file || self.known(brought).is_edited(None, (&self.root, number), &there) {
+        let file = NameIn { dir: &self.root, name: number };
+        if !is_file || self.known(brought).is_edited(None, file, &there) {
             return None;
         }
-        let here_is = version_here(entry, &there, (&self.root, number))?;
+        let here_is = version_here(entry, &there, file)?;
         note(&mut self.found.updated, number);
         Some(Compared::Differs { there, here_is, edited: false })
     }
@@ -274,13 +277,9 @@ impl Default for Lookup {
 }
 
 impl Lookup {
-    /// Compares an entry with what is at the path `here`, of which that is `known`.
-    fn compare(
-        &mut self,
-        (root, dev): (&Dir, u64),
-        (here, known): (&[u8], Known<'_>),
-        entry: &ListedEntry<'_>,
-    ) -> Compared {
+    /// Compares an entry with what is at the path `here` below the root, of which that is `known`.
+    /// `dev` is the root's filesystem.
+    fn compare(&mut self, root: &Dir, dev: u64, here: &[u8], known: Known<'_>, entry: &ListedEntry<'_>) -> Compared {
         let path = entry.path.as_bytes();
         if is_below(path, self.missing.as_deref()) {
             return Compared::New;
@@ -311,7 +310,8 @@ impl Lookup {
             Err(error) if is_in_the_way(&error) => return Compared::InTheWay,
             Err(_) => return Compared::Unreadable,
         };
-        let Some(here_is) = version_here(entry, &there, (dir, name)) else { return Compared::Unchanged };
+        let file = NameIn { dir, name };
+        let Some(here_is) = version_here(entry, &there, file) else { return Compared::Unchanged };
         if entry.kind == ListedKind::Folder {
             self.blocked = Some(path.to_vec());
         }
@@ -319,7 +319,7 @@ impl Lookup {
             Parent::Open(dir) => metadata_of(dir).ok().filter(|found| found.dev == dev).map(|found| found.ino),
             _ => None,
         };
-        let edited = known.is_edited(ino(), (dir, name), &there);
+        let edited = known.is_edited(ino(), file, &there);
         Compared::Differs { there, here_is, edited }
     }
 
@@ -399,7 +399,7 @@ impl Tally {
 }
 
 /// How the one that is `there` differs from an entry; none if it does not, by size and time.
-fn version_here(entry: &ListedEntry<'_>, there: &Metadata, (dir, name): (&Dir, &[u8])) -> Option<HereIs> {
+fn version_here(entry: &ListedEntry<'_>, there: &Metadata, file: NameIn<'_>) -> Option<HereIs> {
     match (entry.kind, there.kind) {
         (ListedKind::Folder, Kind::Dir) => None,
         (ListedKind::File { size, secs, nanos: after }, Kind::File) => {
@@ -412,7 +412,7 @@ fn version_here(entry: &ListedEntry<'_>, there: &Metadata, (dir, name): (&Dir, &
             }
         }
         (ListedKind::Link { target }, Kind::Symlink)
-            if dir.read_link(name).is_ok_and(|found| target_digest(&found) == target) =>
+            if file.dir.read_link(file.name).is_ok_and(|found| target_digest(&found) == target) =>
         {
             None
         }
@@ -433,11 +433,11 @@ struct Known<'b> {
 impl Known<'_> {
     /// Whether what is `there` is not as the device brought it. `folder` is the inode of the folder
     /// that it is in.
-    fn is_edited(&self, folder: Option<u64>, (dir, name): (&Dir, &[u8]), there: &Metadata) -> bool {
+    fn is_edited(&self, folder: Option<u64>, file: NameIn<'_>, there: &Metadata) -> bool {
         let Some(brought) = self.brought else { return true };
         let is_linked =
             |(linked, dev): (&Brought, u64)| there.dev == dev && linked.is_as_received(None, there, || None);
-        !brought.is_as_received(folder, there, || born_at(dir, name)) && !self.linked.is_some_and(is_linked)
+        !brought.is_as_received(folder, there, || born_at(file.dir, file.name)) && !self.linked.is_some_and(is_linked)
     }
 }
 

@@ -13,6 +13,21 @@ const NUMBER_MAX: u32 = 10_000;
 /// A longer extension is part of the name.
 const EXTENSION_MAX: usize = 16;
 
+/// What the sender calls an entry, and its name here.
+#[derive(Clone, Copy)]
+pub(in crate::receive) struct NameHere<'n> {
+    pub(in crate::receive) sent: &'n [u8],
+    /// The same, or a numbered one.
+    pub(in crate::receive) here: &'n [u8],
+}
+
+impl<'n> NameHere<'n> {
+    /// The sender's own name.
+    pub(in crate::receive) fn own(name: &'n [u8]) -> Self {
+        Self { sent: name, here: name }
+    }
+}
+
 /// Finds the first number whose name `take` can have, and returns that name.
 pub(in crate::receive) fn free_number(
     name: &[u8],

@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::disk::Dir;
+use crate::disk::{Dir, NameIn};
 use parking_lot::Mutex;
 use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
@@ -103,8 +103,8 @@ pub(super) struct Left {
 
 impl Left {
     /// Its folder, and its name in there.
-    pub(super) fn place(&self) -> (&Dir, &[u8]) {
-        (&self.dir, &self.name)
+    pub(super) fn place(&self) -> NameIn<'_> {
+        NameIn { dir: &self.dir, name: &self.name }
     }
 
     /// Whether it is compared before anything of it is believed.
@@ -118,14 +118,14 @@ impl Left {
     }
 
     /// Moves it to where it is filled on.
-    pub(super) fn move_to(&self, dir: &Dir, name: &[u8]) -> io::Result<OwnedFd> {
-        self.dir.rename_noreplace(&self.name, dir, name)?;
-        dir.open_write(name)
+    pub(super) fn move_to(&self, to: NameIn<'_>) -> io::Result<OwnedFd> {
+        self.dir.rename_noreplace(&self.name, to.dir, to.name)?;
+        to.dir.open_write(to.name)
     }
 
     /// And back.
-    pub(super) fn take_back(&self, dir: &Dir, name: &[u8]) -> io::Result<()> {
-        dir.rename_noreplace(name, &self.dir, &self.name)
+    pub(super) fn take_back(&self, from: NameIn<'_>) -> io::Result<()> {
+        from.dir.rename_noreplace(from.name, &self.dir, &self.name)
     }
 }
 

@@ -12,6 +12,7 @@ use ringway_wire::ledger::RangedState;
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::stretches::Stretches;
 
+use crate::disk::NameIn;
 use crate::page_buffer::PageBuffer;
 use crate::receive::failures::{LaneError, Spared};
 use crate::receive::lane::Worker;
@@ -87,7 +88,7 @@ impl Worker<'_> {
         let basis = file.basis.get_or_init(|| {
             let opened = match &part.same {
                 Some(same) => {
-                    let (dir, name) = same.place();
+                    let NameIn { dir, name } = same.place();
                     Basis::open(dir, name, size, &incoming.accounts.bases).map(Basis::where_it_was)
                 }
                 None if part.decision == Decision::Replace => {

@@ -222,8 +222,7 @@ impl Part {
     /// Moves it back to where an earlier attempt has left it.
     fn put_back(&self) -> io::Result<()> {
         let left = self.left.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let (dir, name) = self.spot.place(&self.place.folder, &self.place.name);
-        left.take_back(dir, name)
+        left.take_back(self.spot.place(&self.place.folder, &self.place.name))
     }
 }
 
@@ -397,8 +396,8 @@ impl Worker<'_> {
                 // Before it is moved: killed in between, this attempt has noted what it does not
                 // have, and the earlier one still has it.
                 let noted = self.incoming.staging.journal.begin(&version, &spot, &self.parts_name, &left.has);
-                let (dir, name) = spot.place(&place.folder, name);
-                (noted, left.move_to(dir, name).map_err(during(Operation::Open))?, spot)
+                let file = left.move_to(spot.place(&place.folder, name)).map_err(during(Operation::Open))?;
+                (noted, file, spot)
             }
             None => {
                 let (file, spot) = self.create_patiently(&place.folder, name, CreationMode::Provisional)?;
@@ -426,8 +425,8 @@ impl Worker<'_> {
         let (file, spot) = match &left {
             Some(left) => {
                 let spot = Spot::Aside(Arc::clone(&self.parts), self.next_part());
-                let (dir, name) = spot.place(&place.folder, &place.name);
-                (left.move_to(dir, name).map_err(during(Operation::Open))?, spot)
+                let file = left.move_to(spot.place(&place.folder, &place.name)).map_err(during(Operation::Open))?;
+                (file, spot)
             }
             None => {
                 let incoming = self.incoming;

@@ -9,7 +9,7 @@ use ringway_sys::attributes::Metadata;
 use ringway_wire::Name;
 use ringway_wire::lane::{Entry, EntryKind};
 
-use crate::disk::Dir;
+use crate::disk::NameIn;
 use crate::receive::Incoming;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, spool_error};
 use crate::receive::lane::Worker;
@@ -86,7 +86,7 @@ impl Worker<'_> {
         decision: Decision,
     ) -> Result<Landed, Trouble> {
         let spot = self.spot(folder, entry.name.as_bytes())?;
-        let (dir, name) = spot.place(folder, entry.name.as_bytes());
+        let NameIn { dir, name } = spot.place(folder, entry.name.as_bytes());
         dir.symlink(target, name).map_err(self.incoming.staging.or_gone(Operation::Create))?;
         let dressed = self.incoming.policy.attributes.set_link_attributes(dir, name, &entry.attributes);
         let landed = self.incoming.land(&spot, folder, entry, decision);
@@ -165,7 +165,8 @@ impl Worker<'_> {
         match folder.dir.hard_link(&target.dir, target_name, name) {
             Ok(()) => {
                 if !folder.is_staged() && !folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {
-                    return unlink_anothers(incoming, (&target.dir, target_name), folder, name);
+                    let target = NameIn { dir: &target.dir, name: target_name };
+                    return unlink_anothers(incoming, target, folder, name);
                 }
                 self.note_link(folder, name, &Landed::There);
                 linked(folder, name);
@@ -208,7 +209,7 @@ impl Worker<'_> {
             Landed::Kept
         } else {
             let spot = self.spot(folder, entry.name.as_bytes())?;
-            let (dir, part) = spot.place(folder, name);
+            let NameIn { dir, name: part } = spot.place(folder, name);
             match dir.hard_link(&target.dir, target_name, part) {
                 Err(error) if cannot_link(&error) => return self.copy_linked(target, place, folder, entry, &error),
                 linked => linked.map_err(incoming.staging.or_gone(Operation::Link))?,
@@ -285,19 +286,14 @@ impl Worker<'_> {
 
 /// Removes a new name of a file that somebody has put in the place of the one to be linked to. What
 /// somebody has saved under the new name since stays.
-fn unlink_anothers(
-    incoming: &Incoming,
-    (target, target_name): (&Dir, &[u8]),
-    folder: &Folder,
-    name: &[u8],
-) -> Result<Linked, Trouble> {
+fn unlink_anothers(incoming: &Incoming, target: NameIn<'_>, folder: &Folder, name: &[u8]) -> Result<Linked, Trouble> {
     let identity = |there: &Metadata| (there.dev, there.ino);
-    let anothers = target.metadata(target_name).ok();
+    let anothers = target.dir.metadata(target.name).ok();
     match (anothers, folder.dir.metadata(name).ok()) {
         (Some(anothers), Some(there)) if identity(&anothers) == identity(&there) => {
             let (staging, path) = (&incoming.staging, incoming.root.here(&folder.path));
-            let place = (&*path, &*folder.dir);
-            take_away(&staging.dir, &staging.temporaries.next(), place, name, &there)
+            let file = NameIn { dir: &folder.dir, name };
+            take_away(&staging.dir, &staging.temporaries.next(), &path, file, &there)
                 .map_err(during(Operation::Remove))?;
             Ok(Linked::NoFile)
         }

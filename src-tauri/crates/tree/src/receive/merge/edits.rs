@@ -17,6 +17,7 @@ use crate::receive::Incoming;
 use crate::receive::failures::Trouble;
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::{Landed, link_id};
+use crate::receive::numbered::NameHere;
 use crate::receive::staging::spot::Spot;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
@@ -69,11 +70,11 @@ impl Incoming {
         entry: &Entry<'_>,
     ) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
-        let (from, from_name) = spot.place(folder, name);
-        if self.policy.has_contents_of(spot, folder, (name, name), &self.flags) {
+        let from = spot.place(folder, name);
+        if self.policy.has_contents_of(spot, folder, NameHere::own(name), &self.flags) {
             return Ok(own_or_unchanged(spot, folder, entry));
         }
-        let whole = from.metadata(from_name).ok();
+        let whole = from.dir.metadata(from.name).ok();
         if let Some(beside) = whole.and_then(|whole| self.beside_with_contents(&whole, spot, folder, entry)) {
             self.results.edits.note(folder, entry, &beside);
             let top = &self.policy.top;
@@ -85,7 +86,7 @@ impl Incoming {
             spot.discard(folder, name);
             return Ok(Landed::Beside(beside));
         }
-        let beside = self.land_numbered(from, from_name, folder, name)?;
+        let beside = self.land_numbered(from, folder, name)?;
         self.results.edits.note(folder, entry, &beside);
         Ok(Landed::As(beside))
     }
@@ -100,23 +101,27 @@ impl Incoming {
         entry: &Entry<'_>,
     ) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
-        let (from, from_name) = spot.place(folder, name);
+        let from = spot.place(folder, name);
         let is_here = |whole: &Metadata| {
-            folder.dir.metadata(name).is_ok_and(|there| self.is_version(whole, spot, folder, (name, name), &there))
+            folder
+                .dir
+                .metadata(name)
+                .is_ok_and(|there| self.is_version(whole, spot, folder, NameHere::own(name), &there))
                 || self.beside_with_contents(whole, spot, folder, entry).is_some()
         };
-        if from.metadata(from_name).is_ok_and(|whole| is_here(&whole)) {
+        if from.dir.metadata(from.name).is_ok_and(|whole| is_here(&whole)) {
             return Ok(own_or_unchanged(spot, folder, entry));
         }
         if let Some(number) = self.policy.top.updatable_number(folder, entry) {
-            match self.policy.replace((from, from_name), folder, (name, &number), (&self.staging.dir, spot)) {
+            let names = NameHere { sent: name, here: &number };
+            match self.policy.replace(spot, folder, names, &self.staging.dir) {
                 Ok(()) => return Ok(Landed::As(number)),
                 // It was saved meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.not_named(folder, &number, Operation::Rename, error)),
             }
         }
-        self.land_numbered(from, from_name, folder, name).map(Landed::As)
+        self.land_numbered(from, folder, name).map(Landed::As)
     }
 
     /// The numbered name under which this very version is there, by size, time and contents. Those
@@ -130,22 +135,21 @@ impl Incoming {
     ) -> Option<Vec<u8>> {
         let name = entry.name.as_bytes();
         self.policy.top.beside_where(folder, entry, |candidate, there| {
-            self.is_version(whole, spot, folder, (name, candidate), there)
+            self.is_version(whole, spot, folder, NameHere { sent: name, here: candidate }, there)
         })
     }
 
-    /// Whether what is `there` under the name `candidate` is the version that is `whole` at `spot`,
-    /// to be called `name`.
+    /// Whether what is `there` under its name here is the version that is `whole` at `spot`.
     fn is_version(
         &self,
         whole: &Metadata,
         spot: &Spot,
         folder: &Folder,
-        (name, candidate): (&[u8], &[u8]),
+        names: NameHere<'_>,
         there: &Metadata,
     ) -> bool {
         (whole.size, as_kept_by(there, whole.mtime)) == (there.size, nanos(there.mtime))
-            && self.policy.has_contents_of(spot, folder, (name, candidate), &self.flags)
+            && self.policy.has_contents_of(spot, folder, names, &self.flags)
     }
 
     /// Whether what is `whole` at `spot` is there already, under the entry's name or a number.
@@ -157,7 +161,7 @@ impl Incoming {
         entry: &Entry<'_>,
     ) -> bool {
         let name = entry.name.as_bytes();
-        let is_here = |there: &Metadata| self.is_version(whole, spot, folder, (name, name), there);
+        let is_here = |there: &Metadata| self.is_version(whole, spot, folder, NameHere::own(name), there);
         folder.dir.metadata(name).is_ok_and(|there| is_here(&there))
             || self.beside_with_contents(whole, spot, folder, entry).is_some()
     }

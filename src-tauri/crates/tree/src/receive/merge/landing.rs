@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use crate::disk::Dir;
+use crate::disk::{Dir, NameIn};
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_wire::lane::{Entry, EntryKind};
@@ -17,7 +17,7 @@ use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, i
 use crate::receive::landings::Stamp;
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::{Folder, Landing};
-use crate::receive::numbered::free_number;
+use crate::receive::numbered::{NameHere, free_number};
 use crate::receive::staging::spot::Spot;
 use crate::receive::staging::{beside, exchanges};
 
@@ -78,11 +78,11 @@ impl Landed {
 
 impl Spot {
     /// Its folder and name now.
-    pub(in crate::receive) fn place<'a>(&'a self, folder: &'a Folder, name: &'a [u8]) -> (&'a Dir, &'a [u8]) {
+    pub(in crate::receive) fn place<'a>(&'a self, folder: &'a Folder, name: &'a [u8]) -> NameIn<'a> {
         match self {
-            Self::Own => (&folder.dir, name),
-            Self::Part(dir, part) | Self::Aside(dir, part) => (dir, part),
-            Self::Beside(_, temporary) => (&folder.dir, temporary),
+            Self::Own => NameIn { dir: &folder.dir, name },
+            Self::Part(dir, part) | Self::Aside(dir, part) => NameIn { dir, name: part },
+            Self::Beside(_, temporary) => NameIn { dir: &folder.dir, name: temporary },
         }
     }
 
@@ -90,8 +90,8 @@ impl Spot {
     /// file of the owner's stays, which an exchange took and which has no name yet.
     pub(in crate::receive) fn discard(&self, folder: &Folder, name: &[u8]) {
         if !self.holds_owners() {
-            let (dir, name) = self.place(folder, name);
-            let _ = dir.unlink(name);
+            let place = self.place(folder, name);
+            let _ = place.dir.unlink(place.name);
         }
     }
 
@@ -130,7 +130,7 @@ impl Incoming {
         mut decision: Decision,
     ) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
-        let (from, from_name) = spot.place(folder, name);
+        let from = spot.place(folder, name);
         for _ in 0..ATTEMPTS_MAX {
             let renamed = match decision {
                 Decision::Same | Decision::Kept => {
@@ -148,10 +148,8 @@ impl Incoming {
                     continue;
                 }
                 Decision::Number => return self.land_renamed(spot, folder, entry),
-                Decision::Absent => from.rename_noreplace(from_name, &folder.dir, name),
-                Decision::Replace => {
-                    self.policy.replace((from, from_name), folder, (name, name), (&self.staging.dir, spot))
-                }
+                Decision::Absent => from.dir.rename_noreplace(from.name, &folder.dir, name),
+                Decision::Replace => self.policy.replace(spot, folder, NameHere::own(name), &self.staging.dir),
             };
             match renamed {
                 Ok(()) => return Ok(Landed::There),
@@ -189,15 +187,14 @@ impl Incoming {
 
     pub(in crate::receive) fn land_numbered(
         &self,
-        from: &Dir,
-        from_name: &[u8],
+        from: NameIn<'_>,
         folder: &Folder,
         name: &[u8],
     ) -> Result<Vec<u8>, Trouble> {
-        if let Ok(there) = from.metadata(from_name) {
+        if let Ok(there) = from.dir.metadata(from.name) {
             self.policy.top.note_beside(folder, name, &there);
         }
-        free_number(name, true, |candidate| from.rename_noreplace(from_name, &folder.dir, candidate))
+        free_number(name, true, |candidate| from.dir.rename_noreplace(from.name, &folder.dir, candidate))
             .map_err(|error| self.not_named(folder, name, Operation::Rename, error))
     }
 
@@ -253,17 +250,20 @@ impl Incoming {
     }
 }
 
-/// Renames what is `staged` over what `was` under a name. What was saved there since stays. So does
-/// what has become due to another device, too (`TopNames::share`), and what a program has open for
+/// Renames what is `staged` over what `was` there. What was saved there since stays. So does what
+/// has become due to another device, too (`TopNames::share`), and what a program has open for
 /// writing, which would write into a file without a name: `AlreadyExists`, and both are where they
 /// were, or the owner's has a number. After another error the owner's may still be where the new
 /// one was staged. Where the filesystem cannot exchange two names, what is saved in the instant
 /// before the rename is lost.
 pub(in crate::receive) fn rename_over(
-    (from, from_name): (&Dir, &[u8]),
-    (dir, name): (&Dir, &[u8]),
-    (staged, was): (&Metadata, &Metadata),
+    from: NameIn<'_>,
+    to: NameIn<'_>,
+    staged: &Metadata,
+    was: &Metadata,
 ) -> io::Result<()> {
+    let NameIn { dir: from, name: from_name } = from;
+    let NameIn { dir, name } = to;
     match from.exchange(from_name, dir, name) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => return from.rename(from_name, dir, name),
         // It was removed meanwhile.
@@ -345,7 +345,7 @@ mod tests {
         };
         let over = |name: &str, was: &Metadata| {
             let staged = dir.metadata(b"part").unwrap();
-            rename_over((&dir, b"part"), (&dir, name.as_bytes()), (&staged, was))
+            rename_over(NameIn { dir: &dir, name: b"part" }, NameIn { dir: &dir, name: name.as_bytes() }, &staged, was)
         };
 
         // As editors save: another file takes the name. Or the same one is written to.

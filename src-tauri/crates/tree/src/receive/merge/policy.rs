@@ -9,7 +9,7 @@ use ringway_wire::RelPath;
 use ringway_wire::lane::{Attributes, Entry, EntryKind};
 use rustix::io::Errno;
 
-use crate::disk::Dir;
+use crate::disk::{Dir, NameIn};
 use crate::readback;
 use crate::receive::failures::{EntryError, Trouble, during, is};
 use crate::receive::flags::Flags;
@@ -19,9 +19,10 @@ use crate::receive::merge::folder_records::FolderRecord;
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Decision, Landed, is_same, link_id, rename_over};
 use crate::receive::merge::top_names::TopNames;
+use crate::receive::numbered::NameHere;
 use crate::receive::received_before;
 use crate::receive::staging::attempt::Staging;
-use crate::receive::staging::exchanges;
+use crate::receive::staging::exchanges::{self, Exchange};
 use crate::receive::staging::inheritance::SETGID;
 use crate::receive::staging::spot::Spot;
 use crate::receive::{MADE_FOLDER_MODE, OWNER_READS};
@@ -143,32 +144,34 @@ impl MergePolicy {
             && folder.dir.metadata(name).is_ok_and(|there| self.top.is_edited(folder, name, &there))
     }
 
-    /// Renames what is whole over what is there, which other names may keep: under the sender's
-    /// `name`, or under a number as `here`. `staging` is the staging folder, and where it is.
+    /// Renames what is whole over what is there, which other names may keep. `staging` is the
+    /// staging folder.
     pub(in crate::receive) fn replace(
         &self,
-        (from, from_name): (&Dir, &[u8]),
+        spot: &Spot,
         folder: &Folder,
-        (name, here): (&[u8], &[u8]),
-        staging: (&Dir, &Spot),
+        names: NameHere<'_>,
+        staging: &Dir,
     ) -> io::Result<()> {
+        let NameHere { sent: name, here } = names;
+        let (from, to) = (spot.place(folder, name), NameIn { dir: &folder.dir, name: here });
         let was = folder.dir.metadata(here).ok();
         // Losing a name changes its change time.
         let kept = was.filter(|was| was.nlink > 1 && was.kind == Kind::File && self.top.is_ours(folder, name, was));
         let kept = kept.and_then(|was| folder.dir.open_read(here).ok().map(|file| (was, file)));
         let is_edited = |was: &Metadata| match here == name {
             true => self.top.is_edited(folder, name, was),
-            false => self.top.is_edited_number(folder, (name, here), was),
+            false => self.top.is_edited_number(folder, names, was),
         };
         match was.filter(|_| self.keeps_edits(folder)) {
             Some(was) if is_edited(&was) => return Err(io::ErrorKind::AlreadyExists.into()),
             Some(was) => {
                 let path = self.attributes.root.here(&folder.path);
-                exchange_with((from, from_name), (&path, folder), here, &was, staging)?
+                exchange_with(from, to, &path, &was, spot.records(staging))?
             }
             // What is saved there from now on is the owner's.
-            None if self.keeps_edits(folder) => from.rename_noreplace(from_name, &folder.dir, here)?,
-            None => from.rename(from_name, &folder.dir, here)?,
+            None if self.keeps_edits(folder) => from.dir.rename_noreplace(from.name, to.dir, to.name)?,
+            None => from.dir.rename(from.name, to.dir, to.name)?,
         }
         match (was, kept.and_then(|(was, file)| Some((was, metadata_of(&file).ok()?)))) {
             (_, Some((was, now))) => self.top.note_changed(folder, name, &was, &now),
@@ -190,18 +193,18 @@ impl MergePolicy {
         }
     }
 
-    /// Whether the file `there` holds what is whole and is to be called `name`. It is read from its
-    /// medium; what cannot be read is not known to be the same.
+    /// Whether the file under its name here holds what is whole. It is read from its medium; what
+    /// cannot be read is not known to be the same.
     pub(in crate::receive) fn has_contents_of(
         &self,
         spot: &Spot,
         folder: &Folder,
-        (name, there): (&[u8], &[u8]),
+        names: NameHere<'_>,
         flags: &Flags,
     ) -> bool {
-        let (from, from_name) = spot.place(folder, name);
+        let from = spot.place(folder, names.sent);
         let equal = || -> io::Result<bool> {
-            let (whole, there) = (from.open_read(from_name)?, folder.dir.open_read(there)?);
+            let (whole, there) = (from.dir.open_read(from.name)?, folder.dir.open_read(names.here)?);
             let is_file = |file: &OwnedFd| metadata_of(file).is_ok_and(|found| found.kind == Kind::File);
             self.attributes.root.disk().drop_cached(there.as_fd());
             Ok(is_file(&whole) && is_file(&there) && readback::is_equal(&whole, &there, || !flags.goes_on())?)
@@ -312,20 +315,14 @@ impl MergePolicy {
     }
 }
 
-/// Exchanges what is whole with what `was` there, and removes that. After a crash in between, and
-/// as long as a file of the owner's that was taken can be given no name, a record tells which of
-/// the two is the owner's.
-fn exchange_with(
-    (from, from_name): (&Dir, &[u8]),
-    (path, folder): (&[u8], &Folder),
-    name: &[u8],
-    was: &Metadata,
-    staging: (&Dir, &Spot),
-) -> io::Result<()> {
-    let staged = from.metadata(from_name)?;
-    let recorded = exchanges::record(staging, from_name, (path, name), (&staged, was))?;
-    let replaced = rename_over((from, from_name), (&folder.dir, name), (&staged, was));
-    if replaced.is_ok() || !recorded.may_hold_owners(from, from_name) {
+/// Exchanges what is whole with what `was` there, in the folder at `path`, and removes that. After
+/// a crash in between, and as long as a file of the owner's that was taken can be given no name, a
+/// record tells which of the two is the owner's.
+fn exchange_with(from: NameIn<'_>, to: NameIn<'_>, path: &[u8], was: &Metadata, records: &Dir) -> io::Result<()> {
+    let staged = from.dir.metadata(from.name)?;
+    let recorded = exchanges::record(records, from.name, Exchange::of(path, to.name, &staged, was)?)?;
+    let replaced = rename_over(from, to, &staged, was);
+    if replaced.is_ok() || !recorded.may_hold_owners(from) {
         recorded.forget();
     }
     replaced

@@ -21,7 +21,7 @@ use crate::receive::landings::log::LandingLog;
 use crate::receive::landings::{AllLandings, Landings};
 use crate::receive::merge::folders::{Folder, Landing, Policy};
 use crate::receive::merge::landing::{Landed, is_same};
-use crate::receive::numbered::{Found, find_version, first_free_number, is_free};
+use crate::receive::numbered::{Found, NameHere, find_version, first_free_number, is_free};
 use crate::receive::options::{Announce, BroughtBefore, OthersBrought};
 use crate::receive::received_before::{
     self, Brought, DESTINATION, FILES_IN_ALL_MAX, FOLDERS_MAX, Filled, Identity, is_changed,
@@ -520,14 +520,10 @@ impl TopNames {
         }
     }
 
-    /// Whether what is there under a number must stay: it is not, or not any more, what the same
-    /// device's file `name` became.
-    pub(in crate::receive) fn is_edited_number(
-        &self,
-        folder: &Folder,
-        (name, number): (&[u8], &[u8]),
-        there: &Metadata,
-    ) -> bool {
+    /// Whether what is there under a number must stay: it is not, or not any more, what the file
+    /// of the same device became.
+    pub(in crate::receive) fn is_edited_number(&self, folder: &Folder, names: NameHere<'_>, there: &Metadata) -> bool {
+        let NameHere { sent: name, here: number } = names;
         let is_it = |brought: &Brought| brought.numbered.as_deref() == Some(number);
         !self.brought(name).filter(is_it).is_some_and(|brought| self.is_received(&brought, folder, number, there))
     }

@@ -13,11 +13,10 @@ use ringway_wire::RelPath;
 use ringway_wire::resume::LANE_PREFIX;
 use rustix::io::Errno;
 
-use crate::disk::Dir;
+use crate::disk::{Dir, NameIn};
 use crate::receive::FILLING_FILE_MODE;
 use crate::receive::failures::is;
 use crate::receive::numbered::{free_number, unverified_name};
-use crate::receive::staging::spot::Spot;
 
 /// What the names of records begin with. The name of the staged file follows.
 const RECORD_PREFIX: &[u8] = b"over-";
@@ -36,7 +35,7 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 /// An exchange that is about to happen.
 #[derive(Debug, PartialEq, Eq)]
-struct Exchange {
+pub(in crate::receive) struct Exchange {
     /// What is staged, and what has its final name.
     staged: u64,
     was: u64,
@@ -54,8 +53,8 @@ pub(in crate::receive) struct Recorded<'d> {
 impl Recorded<'_> {
     /// Whether a file of the owner's may be where the new one was staged. What cannot be examined
     /// may be one.
-    pub(in crate::receive) fn may_hold_owners(&self, from: &Dir, from_name: &[u8]) -> bool {
-        match from.metadata(from_name) {
+    pub(in crate::receive) fn may_hold_owners(&self, from: NameIn<'_>) -> bool {
+        match from.dir.metadata(from.name) {
             Ok(there) => self.exchange.is_owners(&there),
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         }
@@ -96,6 +95,15 @@ fn version_in(digits: &[u8; VERSION_DIGITS]) -> Option<u64> {
 }
 
 impl Exchange {
+    /// Of what is `staged` with what `was` at `name` in the folder at `folder`.
+    pub(in crate::receive) fn of(folder: &[u8], name: &[u8], staged: &Metadata, was: &Metadata) -> io::Result<Self> {
+        let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
+        // A numbered folder has longer paths than its sender: one that is too long is not read
+        // back.
+        RelPath::new(&path).map_err(|_| io::Error::from(Errno::NAMETOOLONG))?;
+        Ok(Self { staged: version_of(staged), was: version_of(was), path })
+    }
+
     fn encode(&self) -> Vec<u8> {
         [&digits_of(self.staged)[..], &digits_of(self.was), &self.path].concat()
     }
@@ -154,23 +162,8 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is(error, Errno::LOOP)
 }
 
-/// Records that what is `staged` at `spot`, under `from_name` there, is about to be exchanged with
-/// what `was` at `name` in the folder at `folder`.
-pub(in crate::receive) fn record<'d>(
-    (staging, spot): (&'d Dir, &'d Spot),
-    from_name: &[u8],
-    (folder, name): (&[u8], &[u8]),
-    (staged, was): (&Metadata, &Metadata),
-) -> io::Result<Recorded<'d>> {
-    let dir = match spot {
-        Spot::Part(dir, _) => dir,
-        // What is staged in a folder that everybody sees is found from the staging folder.
-        Spot::Beside(..) | Spot::Own | Spot::Aside(..) => staging,
-    };
-    let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
-    // A numbered folder has longer paths than its sender: one that is too long is not read back.
-    RelPath::new(&path).map_err(|_| io::Error::from(Errno::NAMETOOLONG))?;
-    let exchange = Exchange { staged: version_of(staged), was: version_of(was), path };
+/// Records in `dir` that an exchange is about to happen with what is staged as `from_name`.
+pub(in crate::receive) fn record<'d>(dir: &'d Dir, from_name: &[u8], exchange: Exchange) -> io::Result<Recorded<'d>> {
     let (record, text) = (name_of(from_name), exchange.encode());
     // A path may be too long for a link, and FAT has none.
     if dir.symlink(&text, &record).is_err() {
@@ -183,25 +176,26 @@ pub(in crate::receive) fn record<'d>(
     Ok(Recorded { dir, record, exchange })
 }
 
-/// Removes a file's name from the folder at `path` that `dir` is, if it still names what `was`
-/// there. What somebody has saved under it since keeps the name, or gets a number: the file is
-/// renamed to `temporary` first, and then looked at. After a crash in between, a record tells whose
-/// it is. Returns whether it was removed.
+/// Removes a file's name from the folder at `path`, if it still names what `was` there. What
+/// somebody has saved under it since keeps the name, or gets a number: the file is renamed to
+/// `temporary` first, and then looked at. After a crash in between, a record tells whose it is.
+/// Returns whether it was removed.
 pub(in crate::receive) fn take_away(
     staging: &Dir,
     temporary: &[u8],
-    (path, dir): (&[u8], &Dir),
-    name: &[u8],
+    path: &[u8],
+    file: NameIn<'_>,
     was: &Metadata,
 ) -> io::Result<bool> {
-    let recorded = record((staging, &Spot::Own), temporary, (path, name), (was, was))?;
+    let NameIn { dir, name } = file;
+    let recorded = record(staging, temporary, Exchange::of(path, name, was, was)?)?;
     let taken = dir.rename_noreplace(name, dir, temporary).and_then(|()| {
         if is_still(dir, temporary, was) {
             return dir.unlink(temporary).map(|()| true);
         }
         give_back(dir, temporary, name).map(|()| false)
     });
-    if taken.is_ok() || !recorded.may_hold_owners(dir, temporary) {
+    if taken.is_ok() || !recorded.may_hold_owners(NameIn { dir, name: temporary }) {
         recorded.forget();
     }
     match taken {
@@ -300,8 +294,8 @@ impl Left {
 
     /// As [`settle_left`].
     pub(super) fn settle(self, root: &Dir, staging: &Dir) -> io::Result<()> {
-        settle_in(root, (staging, &self.here), None)?;
-        self.lanes.iter().try_for_each(|(parts, records)| settle_in(root, (parts, records), Some(parts)))
+        settle_in(root, staging, &self.here, None)?;
+        self.lanes.iter().try_for_each(|(parts, records)| settle_in(root, parts, records, Some(parts)))
     }
 }
 
@@ -317,7 +311,7 @@ fn names_with(dir: &Dir, prefixes: &[&[u8]]) -> io::Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-fn settle_in(root: &Dir, (dir, records): (&Dir, &[Vec<u8>]), parts: Option<&Dir>) -> io::Result<()> {
+fn settle_in(root: &Dir, dir: &Dir, records: &[Vec<u8>], parts: Option<&Dir>) -> io::Result<()> {
     for record in records {
         if let Some(exchange) = read(dir, record)? {
             exchange.settle(root, parts, &record[RECORD_PREFIX.len()..])?;
@@ -338,6 +332,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::receive::staging::spot::Spot;
 
     struct Site(tempfile::TempDir);
 
@@ -353,7 +348,8 @@ mod tests {
             let (staging, was) = (site.dir("staging"), folder.metadata(b"f").unwrap());
             let parts = site.dir("staging/parts-0");
             let staged = parts.metadata(b"1").unwrap();
-            let _ = record((&staging, &spot), b"1", (b"folder", b"f"), (&staged, &was)).unwrap();
+            let exchange = Exchange::of(b"folder", b"f", &staged, &was).unwrap();
+            let _ = record(spot.records(&staging), b"1", exchange).unwrap();
             fs::write(site.at("saved"), "saved").unwrap();
             fs::rename(site.at("saved"), site.at("folder/f")).unwrap();
             parts.exchange(b"1", &folder, b"f").unwrap();
@@ -425,7 +421,8 @@ mod tests {
         fs::write(site.at("folder/f"), "wrong").unwrap();
         let (folder, staging) = (site.dir("folder"), site.dir("staging"));
         let was = folder.metadata(b"f").unwrap();
-        let _ = record((&staging, &Spot::Own), b"temporary", (b"folder", b"f"), (&was, &was)).unwrap();
+        let exchange = Exchange::of(b"folder", b"f", &was, &was).unwrap();
+        let _ = record(&staging, b"temporary", exchange).unwrap();
         saves(&site);
         folder.rename_noreplace(b"f", &folder, b"temporary").unwrap();
         site
@@ -456,7 +453,8 @@ mod tests {
             let spot = Spot::Part(Arc::new(site.dir("staging/parts-0")), b"1".to_vec());
             let was = root.metadata(b"f").unwrap();
             let staged = parts.metadata(b"1").unwrap();
-            let _ = record((&root, &spot), b"1", (b"", b"f"), (&staged, &was)).unwrap();
+            let exchange = Exchange::of(b"", b"f", &staged, &was).unwrap();
+            let _ = record(spot.records(&root), b"1", exchange).unwrap();
             if is_exchanged {
                 parts.exchange(b"1", &root, b"f").unwrap();
             }

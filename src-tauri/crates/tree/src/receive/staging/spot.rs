@@ -15,3 +15,14 @@ pub(in crate::receive) enum Spot {
     /// In the staging folder, to stay there: it cannot have its name.
     Aside(Arc<Dir>, Vec<u8>),
 }
+
+impl Spot {
+    /// The folder that has the record of its exchange: what is staged in a folder that everybody
+    /// sees is found from the staging folder.
+    pub(in crate::receive) fn records<'d>(&'d self, staging: &'d Dir) -> &'d Dir {
+        match self {
+            Self::Part(dir, _) => dir,
+            Self::Beside(..) | Self::Own | Self::Aside(..) => staging,
+        }
+    }
+}

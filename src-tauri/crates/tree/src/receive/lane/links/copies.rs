@@ -11,7 +11,7 @@ use ringway_sys::sparse;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, Timestamp, Xattrs};
 use rustix::io::Errno;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, NameIn};
 use crate::readback;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is};
 use crate::receive::lane::Worker;
@@ -116,7 +116,7 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let is_stopped = || !incoming.flags.goes_on();
         // Its own mode may forbid it to be read.
-        let (dir, name) = spot.place(folder, entry.name.as_bytes());
+        let NameIn { dir, name } = spot.place(folder, entry.name.as_bytes());
         let to_prove =
             incoming.proof.as_ref().map(|_| dir.open_read(name)).transpose().map_err(during(Operation::Open))?;
         copy_contents(incoming.root.disk(), source, file, was.size, is_stopped).map_err(during(Operation::Write))?;
