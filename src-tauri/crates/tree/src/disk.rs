@@ -161,8 +161,10 @@ pub trait Disk: Send + Sync {
     /// Copies between two files inside the kernel; `None` if it cannot.
     fn copy_range(
         &self,
-        (from, from_offset): (BorrowedFd<'_>, u64),
-        (to, to_offset): (BorrowedFd<'_>, u64),
+        from: BorrowedFd<'_>,
+        from_offset: u64,
+        to: BorrowedFd<'_>,
+        to_offset: u64,
         len: usize,
     ) -> io::Result<Option<usize>> {
         contents::copy_range(from, from_offset, to, to_offset, len)

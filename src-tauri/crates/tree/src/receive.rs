@@ -128,7 +128,7 @@ impl Incoming {
     /// [`Fault::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
     /// is under way there.
     pub fn begin(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
-        Self::begin_by((options, None), On::default(), |_| Ok(()))
+        Self::begin_by(options, None, On::default(), |_| Ok(()))
     }
 
     /// The same, changing nothing but by way of `disk`.
@@ -136,7 +136,7 @@ impl Incoming {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub fn begin_on(options: DestinationOptions, disk: Arc<dyn Disk>) -> Result<Arc<Self>, Fault> {
-        Self::begin_by((options, None), disk.into(), |_| Ok(()))
+        Self::begin_by(options, None, disk.into(), |_| Ok(()))
     }
 
     /// The same, confining the calling thread to what is beneath the destination, for good, once
@@ -145,7 +145,7 @@ impl Incoming {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
-        Self::begin_by((options, None), On::default(), ringway_sys::confine::thread_beneath)
+        Self::begin_by(options, None, On::default(), ringway_sys::confine::thread_beneath)
     }
 
     /// The same in a destination that is open already, whatever its path leads to by now. The
@@ -154,14 +154,15 @@ impl Incoming {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub fn begin_in(folder: Dir, options: DestinationOptions, confined: bool) -> Result<Arc<Self>, Fault> {
-        Self::begin_by((options, Some(folder)), On::default(), |dir| match confined {
+        Self::begin_by(options, Some(folder), On::default(), |dir| match confined {
             true => ringway_sys::confine::thread_beneath(dir),
             false => Ok(()),
         })
     }
 
     fn begin_by(
-        (options, opened): (DestinationOptions, Option<Dir>),
+        options: DestinationOptions,
+        opened: Option<Dir>,
         on: On,
         confine: impl FnOnce(&Dir) -> io::Result<()>,
     ) -> Result<Arc<Self>, Fault> {
@@ -212,7 +213,9 @@ impl Incoming {
             top: TopNames::new(
                 Arc::clone(&root),
                 options.on_conflict,
-                (options.brought_before, options.others_brought, options.tops),
+                options.brought_before,
+                options.others_brought,
+                options.tops,
                 options.announce,
                 log,
             ),

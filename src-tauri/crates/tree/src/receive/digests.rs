@@ -51,6 +51,13 @@ pub(super) enum Contents {
     InParts(Option<u64>),
 }
 
+/// What is kept of a file that is whole: bytes that were counted for it, and what it is to hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Holds {
+    pub(super) bytes: u64,
+    pub(super) contents: Contents,
+}
+
 /// Below what a file that was written is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -82,18 +89,20 @@ pub(super) struct Record {
 impl Record {
     /// Of a file that has landed in `folder`, at `path`, as it was right then.
     pub(super) fn landed(
-        (folder, path): (&Folder, RelPath<'_>),
+        folder: &Folder,
+        path: RelPath<'_>,
         entry: &Entry<'_>,
-        (landed, stamp): (&Landed, Option<Stamp>),
+        landed: &Landed,
+        stamp: Option<Stamp>,
         bytes: u64,
     ) -> Self {
         let name = if let Landed::As(numbered) = landed { numbered } else { entry.name.as_bytes() };
         let at = if folder.is_staged() { At::Staged } else { At::Root };
-        Self { landed: stamp, ..Self::new(at, (path.as_bytes(), name), entry, bytes) }
+        Self { landed: stamp, ..Self::new(at, path.as_bytes(), name, entry, bytes) }
     }
 
     /// Of an entry's file, by folder and name.
-    pub(super) fn new(at: At, (folder, name): (&[u8], &[u8]), entry: &Entry<'_>, bytes: u64) -> Self {
+    pub(super) fn new(at: At, folder: &[u8], name: &[u8], entry: &Entry<'_>, bytes: u64) -> Self {
         let EntryKind::File { size, link_id } = entry.kind else { unreachable!("only files have contents") };
         Self {
             at,

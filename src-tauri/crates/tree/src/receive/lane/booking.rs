@@ -5,7 +5,7 @@ use ringway_model::Operation;
 use ringway_wire::RelPath;
 use ringway_wire::lane::{Entry, EntryKind};
 
-use crate::receive::digests::{At, Contents, Record};
+use crate::receive::digests::{At, Contents, Holds, Record};
 use crate::receive::failures::{LaneError, Spared, Trouble, during, spool_error};
 use crate::receive::lane::Worker;
 use crate::receive::links::Place;
@@ -130,10 +130,11 @@ impl Worker<'_> {
     /// As [`set_aside`](Self::set_aside).
     pub(in crate::receive) fn keep_aside(
         &self,
-        (spot, landed): (&Spot, &Landed),
+        spot: &Spot,
+        landed: &Landed,
         folder: &Folder,
         entry: &Entry<'_>,
-        holds: impl FnOnce() -> (u64, Contents),
+        holds: impl FnOnce() -> Holds,
     ) -> Result<(), LaneError> {
         if *landed != Landed::Own || self.set_aside(spot, entry, holds())? {
             return Ok(());
@@ -150,7 +151,7 @@ impl Worker<'_> {
         &self,
         spot: &Spot,
         entry: &Entry<'_>,
-        (bytes, contents): (u64, Contents),
+        holds: Holds,
     ) -> Result<bool, LaneError> {
         let (Spot::Part(dir, name) | Spot::Aside(dir, name), Some(id)) = (spot, link_id(entry)) else {
             return Ok(false);
@@ -160,8 +161,8 @@ impl Worker<'_> {
         }
         let Ok(there) = dir.metadata(name) else { return Ok(false) };
         if let Some(proof) = &self.incoming.proof {
-            let record = Record::new(At::Aside, (RelPath::ROOT.as_bytes(), name), entry, bytes);
-            proof.file(&Record { contents, ..record }, &self.incoming.staging.dir)?;
+            let record = Record::new(At::Aside, RelPath::ROOT.as_bytes(), name, entry, holds.bytes);
+            proof.file(&Record { contents: holds.contents, ..record }, &self.incoming.staging.dir)?;
         }
         let unplaced = Unplaced { dir: Arc::clone(dir), name: name.clone(), identity: (there.dev, there.ino) };
         self.incoming.deferred.unplaced.lock().insert(id, unplaced);

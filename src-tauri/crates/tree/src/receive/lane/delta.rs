@@ -48,7 +48,7 @@ impl Worker<'_> {
             .book(head, &incoming.results.tally, |ledger| ledger.window(window).map(|_| RangedState::Partial))?;
         let made = self.made(&file, head)?;
         let found = match made {
-            Made::Filling(part) if file.takes_more() => self.copy(&file, part, window, (buffer, io))?,
+            Made::Filling(part) if file.takes_more() => self.copy(&file, part, window, buffer, io)?,
             _ => vec![false; window.len()],
         };
         let is_of_earlier_attempt = matches!(made, Made::Filling(part) if part.same.is_some());
@@ -79,7 +79,8 @@ impl Worker<'_> {
         file: &RangedFile,
         part: &Part,
         window: &ChunkWindow<'_>,
-        (buffer, io): (&mut PageBuffer, &mut FileIo),
+        buffer: &mut PageBuffer,
+        io: &mut FileIo,
     ) -> Result<Vec<bool>, LaneError> {
         let (incoming, head) = (self.incoming, window.head());
         let EntryKind::File { size, .. } = head.entry.kind else {
@@ -101,7 +102,7 @@ impl Worker<'_> {
         let Some(basis) = basis else { return Ok(vec![false; window.len()]) };
         let write = |offset, bytes: &[u8]| {
             incoming.quota.take(bytes.len() as u64).map_err(std::io::Error::other)?;
-            part.write((incoming.root.disk(), &incoming.staging.journal), offset, bytes, io)
+            part.write(incoming, offset, bytes, io)
         };
         let copied = basis.lock().copy(window, buffer, write, || incoming.check_running().is_err());
         let found = match copied {

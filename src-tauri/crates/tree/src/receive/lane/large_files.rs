@@ -16,8 +16,8 @@ use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, ProtocolError, RelPath};
 
 use crate::descriptors::patiently;
-use crate::disk::Disk;
-use crate::receive::digests::{Parts, Record};
+use crate::receive::Incoming;
+use crate::receive::digests::{Holds, Parts, Record};
 use crate::receive::failures::{LaneError, Spared, Tally, Trouble, during};
 use crate::receive::lane::Worker;
 use crate::receive::lane::basis::{Bases, Basis};
@@ -26,7 +26,7 @@ use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::{Decision, Landed};
 use crate::receive::staging::Left;
-use crate::receive::staging::journal::{Journal, Wholes};
+use crate::receive::staging::journal::Wholes;
 use crate::receive::staging::read_only_folders::Openings;
 use crate::receive::staging::spot::Spot;
 
@@ -203,14 +203,14 @@ impl Part {
     /// Writes part of it, and notes that.
     pub(in crate::receive) fn write(
         &self,
-        (disk, journal): (&dyn Disk, &Journal),
+        incoming: &Incoming,
         offset: u64,
         body: &[u8],
         io: &mut FileIo,
     ) -> io::Result<()> {
-        write_one(disk, &self.file, offset, body, io)?;
+        write_one(incoming.root.disk(), &self.file, offset, body, io)?;
         if let Some(number) = self.noted {
-            journal.range(number, offset, offset + body.len() as u64);
+            incoming.staging.journal.range(number, offset, offset + body.len() as u64);
         }
         Ok(())
     }
@@ -271,7 +271,7 @@ impl Worker<'_> {
         let file = self.incoming.accounts.book(head, &self.incoming.results.tally, |ledger| {
             ledger.range(header, head).map(|verdict| verdict.state)
         })?;
-        self.fill(&file, head, (body, digest), io)?;
+        self.fill(&file, head, body, digest, io)?;
         self.done_with(&file, head)
     }
 
@@ -293,7 +293,8 @@ impl Worker<'_> {
         &mut self,
         file: &RangedFile,
         head: &RangeHead<'_>,
-        (body, digest): (&[u8], Option<Digest>),
+        body: &[u8],
+        digest: Option<Digest>,
         io: &mut FileIo,
     ) -> Result<(), LaneError> {
         if matches!(head.step, RangeStep::Abandoned { .. }) {
@@ -302,7 +303,7 @@ impl Worker<'_> {
         let made = self.made(file, head)?;
         let written = match made {
             Made::Filling(part) if file.takes_more() && !body.is_empty() => {
-                part.write((self.incoming.root.disk(), &self.incoming.staging.journal), head.offset, body, io)
+                part.write(self.incoming, head.offset, body, io)
             }
             Made::Filling(_) | Made::Unchanged(..) => Ok(()),
             Made::Failed => return Ok(()),
@@ -456,7 +457,7 @@ impl Worker<'_> {
         };
         let wanted = state == RangedState::Whole && !file.failed.load(Ordering::Relaxed);
         match made {
-            Some(Made::Filling(part)) if wanted => self.conclude_part(part, &file.parts, (bytes, spared), head),
+            Some(Made::Filling(part)) if wanted => self.conclude_part(part, &file.parts, bytes, spared, head),
             Some(Made::Filling(part)) => {
                 part.discard();
                 Ok(())
@@ -473,12 +474,14 @@ impl Worker<'_> {
         &self,
         part: &Part,
         parts: &Parts,
-        (bytes, spared): (u64, Spared),
+        bytes: u64,
+        spared: Spared,
         head: &RangeHead<'_>,
     ) -> Result<(), Trouble> {
         let incoming = self.incoming;
         let folder = &part.place.folder;
         let (path, entry) = part.place.entry(head);
+        let holds = || Holds { bytes, contents: parts.contents() };
         let dressed = incoming.policy.attributes.set_attributes(
             &part.file,
             CreationMode::Provisional,
@@ -489,7 +492,7 @@ impl Worker<'_> {
         let landed = match &part.spot {
             Spot::Own => Landed::There,
             Spot::Aside(..) => {
-                self.set_aside(&part.spot, &entry, (bytes, parts.contents()))?;
+                self.set_aside(&part.spot, &entry, holds())?;
                 return Ok(());
             }
             spot => incoming
@@ -499,8 +502,7 @@ impl Worker<'_> {
                 .and_then(|()| incoming.land(spot, folder, &entry, part.decision))
                 .or_else(|trouble| {
                     let is_of_use = incoming.deferred.may_set_aside(&trouble, &entry);
-                    let holds = (bytes, parts.contents());
-                    let is_set_aside = is_of_use && self.set_aside(&part.spot, &entry, holds)?;
+                    let is_set_aside = is_of_use && self.set_aside(&part.spot, &entry, holds())?;
                     // What is whole and only lacks its name waits for the next attempt.
                     if !is_set_aside && (matches!(trouble, Trouble::Entry(_)) || part.noted.is_none()) {
                         part.discard();
@@ -513,7 +515,7 @@ impl Worker<'_> {
             // It only takes room. Where it cannot be removed it goes with its folder.
             let _ = same.remove();
         }
-        self.keep_aside((&part.spot, &landed), folder, &entry, || (bytes, parts.contents()))?;
+        self.keep_aside(&part.spot, &landed, folder, &entry, holds)?;
         incoming.results.tally.file(bytes);
         incoming.results.tally.spared(spared);
         self.note_file(folder, path, &entry, &landed)?;
@@ -524,7 +526,7 @@ impl Worker<'_> {
             whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
             incoming.staging.journal.whole(&mut whole, false);
         }
-        let record = Record { spared, ..Record::landed((folder, path), &entry, (&landed, stamp), bytes) };
+        let record = Record { spared, ..Record::landed(folder, path, &entry, &landed, stamp, bytes) };
         self.keep_for_proof(&record, &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::descriptors::patiently;
 use crate::disk::Disk;
 use crate::readback::Part;
-use crate::receive::digests::{Contents, Record};
+use crate::receive::digests::{Contents, Holds, Record};
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed};
 use crate::receive::landings::Stamp;
 use crate::receive::lane::Worker;
@@ -239,7 +239,8 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let name = filling.entry.name.as_bytes();
         let bytes = filling.contents.body.len() as u64;
-        let holds = || (bytes, filling.contents.digest.map_or(Contents::InParts(None), Contents::Whole));
+        let digest = filling.contents.digest;
+        let holds = || Holds { bytes, contents: digest.map_or(Contents::InParts(None), Contents::Whole) };
         if let (Ok(()), Spot::Aside(..)) = (&settled, &filling.spot) {
             self.set_aside(&filling.spot, &filling.entry, holds())?;
             return Ok(());
@@ -254,7 +255,7 @@ impl Worker<'_> {
                 return Err(trouble);
             }
         };
-        self.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
+        self.keep_aside(&filling.spot, &landed, &filling.folder, &filling.entry, holds)?;
         incoming.results.tally.file(bytes);
         self.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
         if !stamp.is_some_and(|stamp| stamp.is_of_another_time()) {
@@ -263,9 +264,8 @@ impl Worker<'_> {
         if filling.is_staged() {
             self.wholes.add(filling.path, &filling.entry, bytes);
         }
-        if let Some(digest) = filling.contents.digest {
-            let place = (&*filling.folder, filling.path);
-            let record = Record::landed(place, &filling.entry, (&landed, stamp), bytes);
+        if let Some(digest) = digest {
+            let record = Record::landed(&filling.folder, filling.path, &filling.entry, &landed, stamp, bytes);
             self.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
         }
         dressed.map_err(during(Operation::Metadata))

@@ -70,7 +70,9 @@ impl TopNames {
     pub(in crate::receive) fn new(
         root: Arc<Root>,
         on_conflict: OnConflict,
-        (brought_before, others_brought, at_first): (BroughtBefore, OthersBrought, TopsAtFirst),
+        brought_before: BroughtBefore,
+        others_brought: OthersBrought,
+        at_first: TopsAtFirst,
         announce_by: Option<Announce>,
         log: Option<LandingLog>,
     ) -> Self {

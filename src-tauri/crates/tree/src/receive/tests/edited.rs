@@ -260,7 +260,7 @@ fn a_merge_that_was_cut_makes_no_edits_of_what_it_wrote_itself() {
 }
 
 /// Receives a new version of `path` in two halves, with `meanwhile` between them.
-fn receive_in_halves(site: &Site, (folder, name): (&str, &str), meanwhile: impl FnOnce()) -> Receipt {
+fn receive_in_halves(site: &Site, folder: &str, name: &str, meanwhile: impl FnOnce()) -> Receipt {
     let incoming = site.begin(UPDATE);
     let size = 2_000_000;
     let contents = vec![7; size];
@@ -305,14 +305,14 @@ fn an_edit_that_is_made_while_its_new_version_is_received_stays() {
     ];
     for (way, save) in saves {
         let site = received();
-        let receipt = receive_in_halves(&site, ("album", "p2.jpg"), || save(&site, "album/p2.jpg"));
+        let receipt = receive_in_halves(&site, "album", "p2.jpg", || save(&site, "album/p2.jpg"));
         assert_eq!((receipt.edited, &*site.text("album/p2.jpg")), (1, "my edit"), "{way}");
         assert_eq!(fs::read(site.at("album/p2 (1).jpg")).unwrap(), vec![7; 2_000_000], "{way}");
 
         // At the top a file that was replaced is another one than the one that was received.
         let site = Site::new();
         site.receive(site.options(UPDATE), vec![Lane::default().folder("").file("p2.jpg", b"two")]);
-        receive_in_halves(&site, ("", "p2.jpg"), || save(&site, "p2.jpg"));
+        receive_in_halves(&site, "", "p2.jpg", || save(&site, "p2.jpg"));
         assert_eq!(site.text("p2.jpg"), "my edit", "{way}");
         assert_eq!(fs::read(site.at("p2 (1).jpg")).unwrap(), vec![7; 2_000_000], "{way}");
     }

@@ -239,7 +239,7 @@ fn merged(large: &[u8]) -> (Site, impl Fn() -> Lane) {
     (site, || unlinked(large).folder("").file("file.txt", b"at the top"))
 }
 
-fn cross_merged(medium: &Arc<Medium>, (site, lane): (&Site, Lane), meddle: impl FnOnce()) -> Vec<Failure> {
+fn cross_merged(medium: &Arc<Medium>, site: &Site, lane: Lane, meddle: impl FnOnce()) -> Vec<Failure> {
     let incoming = medium.begin(options(site, OnConflict::RenameTop));
     let (receipt, mut failures) = cross_after(&incoming, lane, meddle);
     site.remember(&incoming);
@@ -254,7 +254,7 @@ fn save_in_place_with_the_same_size_and_time_stays() {
     let (site, lane) = merged(&large);
     let read = || MERGED.map(|path| fs::read(site.at(path)).unwrap());
     let mut saved = None;
-    let failures = cross_merged(&Arc::default(), (&site, lane()), || {
+    let failures = cross_merged(&Arc::default(), &site, lane(), || {
         MERGED.iter().for_each(|path| alter(&site.at(path), 0));
         saved = Some(read());
     });
@@ -272,7 +272,7 @@ fn file_that_is_open_for_writing_when_it_reads_back_differently_stays() {
     let large = contents(LARGE);
     let ((site, lane), medium) = (merged(&large), Arc::new(Medium::default()));
     let mut writer = None;
-    let failures = cross_merged(&medium, (&site, lane()), || {
+    let failures = cross_merged(&medium, &site, lane(), || {
         medium.alter(&site.at("top/one"), 0);
         writer = Some(fs::File::options().append(true).open(site.at("top/one")).unwrap());
     });
@@ -285,7 +285,7 @@ fn file_that_reads_back_differently_where_others_see_it_gets_a_name_that_says_th
     let large = contents(LARGE);
     let ((site, lane), medium) = (merged(&large), Arc::new(Medium::default()));
     for round in 0..2 {
-        let failures = cross_merged(&medium, (&site, lane()), || {
+        let failures = cross_merged(&medium, &site, lane(), || {
             MERGED.iter().for_each(|path| medium.alter(&site.at(path), 0));
         });
         assert_eq!(failures, MERGED.map(renamed));
@@ -301,7 +301,7 @@ fn file_that_reads_back_differently_where_others_see_it_gets_a_name_that_says_th
     }
     assert_eq!(site.text("file (not verified).txt"), "qt the top");
     // The same once more arrives.
-    assert_eq!(cross_merged(&medium, (&site, lane()), || {}), []);
+    assert_eq!(cross_merged(&medium, &site, lane(), || {}), []);
     assert_eq!((&*site.text("file.txt"), &*site.text("top/one")), ("at the top", "first"));
 }
 

@@ -369,8 +369,10 @@ impl Disk for Simulated {
 
     fn copy_range(
         &self,
-        _from: (BorrowedFd<'_>, u64),
-        _to: (BorrowedFd<'_>, u64),
+        _from: BorrowedFd<'_>,
+        _from_offset: u64,
+        _to: BorrowedFd<'_>,
+        _to_offset: u64,
         _len: usize,
     ) -> io::Result<Option<usize>> {
         // By way of memory, which is written down.

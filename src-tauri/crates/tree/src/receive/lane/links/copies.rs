@@ -88,7 +88,7 @@ impl Worker<'_> {
         let (file, spot) = self.create_patiently(folder, name, CreationMode::Provisional)?;
         let mut dressed = Ok(());
         let landed = self
-            .fill_linked((&source, &was), (&file, &spot), folder, &entry)
+            .fill_linked(&source, &was, &file, &spot, folder, &entry)
             .and_then(|set| {
                 dressed = set;
                 if matches!(spot, Spot::Own) {
@@ -108,8 +108,10 @@ impl Worker<'_> {
     /// have it.
     fn fill_linked(
         &self,
-        (source, was): (&OwnedFd, &Metadata),
-        (file, spot): (&OwnedFd, &Spot),
+        source: &OwnedFd,
+        was: &Metadata,
+        file: &OwnedFd,
+        spot: &Spot,
         folder: &Folder,
         entry: &Entry<'_>,
     ) -> Result<io::Result<()>, Trouble> {
@@ -172,7 +174,7 @@ fn copy_contents(
                 return Ok(());
             }
             let len = (data.end - at).min(PIECE) as usize;
-            let copied = if by_kernel { disk.copy_range((from.as_fd(), at), (to.as_fd(), at), len)? } else { None };
+            let copied = if by_kernel { disk.copy_range(from.as_fd(), at, to.as_fd(), at, len)? } else { None };
             by_kernel = copied.is_some_and(|copied| copied > 0);
             let copied = match copied.filter(|copied| *copied > 0) {
                 Some(copied) => copied,
