@@ -31,10 +31,15 @@ pub(super) enum Seen {
     /// It has one name, or too many files with several names are remembered. It is sent by itself.
     Alone,
     First(Arc<LinkSet>),
-    Again {
-        set: Arc<LinkSet>,
-        last: bool,
-    },
+    Again(FurtherName),
+}
+
+/// Another name of a file of which the walk met one before.
+#[derive(Clone)]
+pub(super) struct FurtherName {
+    pub(super) set: Arc<LinkSet>,
+    /// No more are to be found.
+    pub(super) last: bool,
 }
 
 /// One file that the walk met under several names.
@@ -97,7 +102,7 @@ impl Links {
             if last {
                 self.sets.remove(&identity);
             }
-            return Seen::Again { set, last };
+            return Seen::Again(FurtherName { set, last });
         }
         if self.sets.len() >= LINK_SETS_SENT_MAX {
             return Seen::Alone;

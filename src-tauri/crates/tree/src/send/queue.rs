@@ -19,7 +19,7 @@ use ringway_wire::stretches::Stretches;
 use ringway_wire::{ProtocolError, RelPath};
 
 use super::attributes;
-use super::links::LinkSet;
+use super::links::{FurtherName, LinkSet};
 use crate::descriptors::ForSending;
 use ranges::Ranged;
 use windows::Windows;
@@ -134,7 +134,7 @@ pub(super) enum BatchItem {
     /// A symbolic link.
     Symlink { name: NameAt, target: NameAt, attributes: Attributes },
     /// Another name of a file.
-    HardLink { name: NameAt, set: Arc<LinkSet>, last: bool, attributes: Attributes },
+    HardLink { name: NameAt, further: FurtherName, attributes: Attributes },
 }
 
 /// A small file of a batch.
@@ -314,17 +314,17 @@ impl Batch {
         path: &FolderPath,
         dir: &Arc<Dir>,
         name: &[u8],
-        (set, last): (Arc<LinkSet>, bool),
+        further: FurtherName,
         attributes: Attributes,
     ) {
         self.enter_open(path, dir);
         let name = self.store(name);
-        self.items.push(BatchItem::HardLink { name, set, last, attributes });
+        self.items.push(BatchItem::HardLink { name, further, attributes });
     }
 
     /// Whether a link set of one of its links was settled.
     fn has_settled(&self) -> bool {
-        self.items.iter().any(|item| matches!(item, BatchItem::HardLink { set, .. } if !set.is_pending()))
+        self.items.iter().any(|item| matches!(item, BatchItem::HardLink { further, .. } if !further.set.is_pending()))
     }
 }
 

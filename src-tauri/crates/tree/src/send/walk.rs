@@ -198,7 +198,8 @@ impl<F: Finds> Walk<F> {
         folder: &FolderPath,
         dir: &Dir,
         name: &[u8],
-        (is_folder, is_offered): (bool, bool),
+        is_folder: bool,
+        is_offered: bool,
     ) -> Result<bool, Cancelled> {
         let is_taken = self.takes(folder, dir, name, is_folder)?;
         // What is hidden is not offered.
@@ -420,7 +421,7 @@ impl<F: Finds> Walk<F> {
             }
             let is_known = file_type != FileType::Unknown;
             let is_folder = file_type == FileType::Directory;
-            if is_known && !self.wants(&path, dir, name, (is_folder, is_offered))? {
+            if is_known && !self.wants(&path, dir, name, is_folder, is_offered)? {
                 return Ok(());
             }
             if is_folder {
@@ -431,7 +432,7 @@ impl<F: Finds> Walk<F> {
                 Ok(metadata) => {
                     let is_folder = metadata.kind == Kind::Dir;
                     // Its kind is known only now, or is another one now.
-                    if (is_folder || !is_known) && !self.wants(&path, dir, name, (is_folder, is_offered))? {
+                    if (is_folder || !is_known) && !self.wants(&path, dir, name, is_folder, is_offered)? {
                         return Ok(());
                     }
                     if is_folder {

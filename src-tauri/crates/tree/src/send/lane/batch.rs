@@ -3,7 +3,6 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, Xattr, birth_of, metadata_of, portable_xattrs};
@@ -14,7 +13,7 @@ use ringway_wire::name::Name;
 use rustix::io::Errno;
 
 use crate::send::lane::Lane;
-use crate::send::links::{Further, LinkSet};
+use crate::send::links::{Further, FurtherName, LinkSet};
 use crate::send::queue::{self, BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
 use crate::send::{attributes, reason};
 
@@ -97,10 +96,10 @@ impl Lane<'_> {
                     let name = entry_name(batch.name(*name).to_bytes());
                     self.add(&Entry { name, kind, attributes: *attributes, xattrs: Xattrs::default() });
                 }
-                BatchItem::HardLink { name, set, last, attributes } => {
+                BatchItem::HardLink { name, further, attributes } => {
                     let name = batch.name(*name).to_bytes();
-                    if self.is_link(batch.folder(folder), name, (set, *last), attributes, &mut progress)? {
-                        let kind = EntryKind::HardLink { link_id: set.id, last: *last };
+                    if self.is_link(batch.folder(folder), name, further, attributes, &mut progress)? {
+                        let kind = EntryKind::HardLink { link_id: further.set.id, last: further.last };
                         self.say(batch, folder, &mut progress);
                         let (name, xattrs) = (entry_name(name), Xattrs::default());
                         self.add(&Entry { name, kind, attributes: *attributes, xattrs });
@@ -130,14 +129,15 @@ impl Lane<'_> {
         &mut self,
         folder: &BatchFolder,
         name: &[u8],
-        (set, last): (&Arc<LinkSet>, bool),
+        another: &FurtherName,
         attributes: &Attributes,
         progress: &mut Progress,
     ) -> io::Result<bool> {
         let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let set = &another.set;
         let further = set.further();
         if further == Further::Wait {
-            progress.waiting.hard_link(&folder.path, dir, name, (set.clone(), last), *attributes);
+            progress.waiting.hard_link(&folder.path, dir, name, another.clone(), *attributes);
             return Ok(false);
         }
         // Checked after its file, because only then are the contents that were read this name's,

@@ -52,7 +52,7 @@ impl Lane<'_> {
                 return None;
             }
         };
-        let ranged = Arc::new(Ranged::new(large, opened, (self.take_id(), stamp), pieces, self.shared.is_proven()));
+        let ranged = Arc::new(Ranged::new(large, opened, self.take_id(), stamp, pieces, self.shared.is_proven()));
         self.ask_before_others(&ranged);
         self.shared.queue.share(&ranged);
         Some(ranged)

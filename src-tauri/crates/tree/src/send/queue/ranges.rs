@@ -96,7 +96,8 @@ impl Ranged {
     pub(in crate::send) fn new(
         large: Large,
         opened: OpenFile,
-        (id, stamp): (u64, u64),
+        id: u64,
+        stamp: u64,
         pieces: Pieces,
         proves: bool,
     ) -> Self {

@@ -53,7 +53,7 @@ impl Finds for Counting<'_> {
     fn file(&mut self, _: &FolderPath, _: &Arc<Dir>, _: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
         let bytes = match self.links.see(metadata, || None) {
             Seen::Alone | Seen::First(_) => bytes_of(metadata),
-            Seen::Again { .. } => 0,
+            Seen::Again(_) => 0,
         };
         self.count(bytes)
     }

@@ -80,10 +80,10 @@ impl Finds for Gathering<'_> {
         let link = match self.links.see(metadata, || dir.birth(name)) {
             Seen::Alone => None,
             Seen::First(set) => Some(set),
-            Seen::Again { set, last } => {
+            Seen::Again(further) => {
                 self.make_room(path, 0)?;
                 self.shared.found(0);
-                self.batch.hard_link(path, dir, name, (set, last), attributes::attributes(metadata));
+                self.batch.hard_link(path, dir, name, further, attributes::attributes(metadata));
                 return Ok(());
             }
         };

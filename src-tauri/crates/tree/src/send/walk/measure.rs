@@ -69,7 +69,7 @@ impl<G: FnMut(&Measured) -> bool> Finds for Measuring<G> {
     fn file(&mut self, _: &FolderPath, _: &Arc<Dir>, _: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
         let bytes = match self.links.see(metadata, || None) {
             Seen::Alone | Seen::First(_) => bytes_of(metadata),
-            Seen::Again { .. } => 0,
+            Seen::Again(_) => 0,
         };
         self.found(|measured| {
             measured.files += 1;

@@ -99,12 +99,12 @@ impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Planning<'_, 
     fn is_refused(&self, folder: &[u8], name: &[u8]) -> bool {
         let is_own = folder.split(|byte| *byte == b'/').chain([name]).any(reads_as_own);
         if is_own {
-            self.fail(folder, name, (Side::There, Operation::Create, FailureReason::OwnFolder));
+            self.fail(folder, name, Side::There, Operation::Create, FailureReason::OwnFolder);
         }
         is_own
     }
 
-    fn fail(&self, folder: &[u8], name: &[u8], (side, operation, reason): (Side, Operation, FailureReason)) {
+    fn fail(&self, folder: &[u8], name: &[u8], side: Side, operation: Operation, reason: FailureReason) {
         let mut failing = self.failing.lock();
         failing.failed += 1;
         if is_named_above(folder, reason) {
@@ -137,7 +137,7 @@ impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Finds for Pla
             return self.goes_on();
         }
         match self.links.see(metadata, || dir.birth(name)) {
-            Seen::Again { .. } => {
+            Seen::Again(_) => {
                 self.counts.links += 1;
                 self.tell(Planned::Link, path, name)
             }
@@ -163,7 +163,7 @@ impl<T: FnMut(Planned, &Path), F: FnMut(Failure), O: Fn() -> bool> Finds for Pla
     }
 
     fn failed(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
-        self.fail(folder, name, (Side::Here, operation, reason));
+        self.fail(folder, name, Side::Here, operation, reason);
     }
 
     fn let_go(&mut self) -> Result<(), Cancelled> {

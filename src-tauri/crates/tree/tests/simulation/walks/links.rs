@@ -157,7 +157,7 @@ impl Site {
         let site = Self { disk: Simulated::new(), brought: Arc::default() };
         site.disk.state().filesystem = [EXT4, BTRFS][magic];
         if case.on_conflict == OnConflict::RenameTop {
-            assert!(site.receive(case, lane_before(case), 0..=0), "nothing went wrong");
+            assert!(site.receive(case, lane_before, 0..=0), "nothing went wrong");
         }
         if case.is_there {
             site.disk.outside(|inbox| site.fill(case, &inbox.join(case.folder)));
@@ -189,10 +189,11 @@ impl Site {
             _ if case.forgets(struck) => 0..=1,
             _ => 0..=0,
         };
-        self.receive(case, lane(case), failed)
+        self.receive(case, lane, failed)
     }
 
-    fn receive(&self, case: Case, (bytes, counts): (Vec<u8>, Counts), failed: RangeInclusive<u64>) -> bool {
+    fn receive(&self, case: Case, lane: fn(Case) -> (Vec<u8>, Counts), failed: RangeInclusive<u64>) -> bool {
+        let (bytes, counts) = lane(case);
         let (brought, announced) = (Arc::clone(&self.brought), Arc::clone(&self.brought));
         let options = DestinationOptions {
             on_conflict: case.on_conflict,
@@ -401,7 +402,7 @@ fn walk_with_a_save(then: impl Fn(&Site)) -> HashSet<&'static str> {
             let disk = &site.disk;
             disk.state().plan.saves = Some(Box::new(save));
             disk.state().dies_after(at);
-            goes_on = !site.receive(case, lane(case), 0..=1);
+            goes_on = !site.receive(case, lane, 0..=1);
             kinds.extend(disk.state().died_in());
             let was_saved = disk.state().plan.saves.take().is_none();
             if time > 0 {
@@ -427,7 +428,7 @@ fn a_save_in_the_instant_before_an_exchange_survives_a_crash_and_the_next_attemp
         println!("skipped: nothing here tells a folder from a later one");
         return;
     }
-    let struck = walk_with_a_save(|site| assert!(site.receive(case, lane(case), 0..=1), "nothing went wrong"));
+    let struck = walk_with_a_save(|site| assert!(site.receive(case, lane, 0..=1), "nothing went wrong"));
     check_struck(&struck, &["exchange", "unlink", "make a symbolic link"]);
 }
 
@@ -535,7 +536,7 @@ fn check_a_save_without_a_name(then: impl Fn(&Site)) {
 #[test]
 fn a_save_that_no_folder_takes_back_gets_its_name_in_the_next_attempt() {
     let case = Case { on_conflict: OnConflict::RenameTop, ..REPLACED };
-    check_a_save_without_a_name(|site| assert!(site.receive(case, lane(case), 0..=1), "nothing went wrong"));
+    check_a_save_without_a_name(|site| assert!(site.receive(case, lane, 0..=1), "nothing went wrong"));
 }
 
 #[test]
