@@ -109,7 +109,7 @@ impl Bench<'_> {
         let run = match mode {
             Mode::Layer(layer) => layers::run(self, layer, data, lanes, prove),
             Mode::Mover { out, into, cipher } => movers::run(self, (out, into, cipher), data, lanes, prove),
-            Mode::Transfer { cipher, read, write } => transfers::run(self, cipher, (read, write), data, lanes, prove),
+            Mode::Transfer { cipher, read, write } => transfers::run(self, cipher, read, write, data, lanes, prove),
         };
         let cleared = self.work.clear();
         let round = run?;

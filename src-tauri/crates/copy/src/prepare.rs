@@ -59,7 +59,7 @@ pub(crate) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Resu
     for failure in failures {
         job.fail_for(failure.path.0, failure.operation, failure.reason);
     }
-    if let Some((dir, path)) = target {
+    if let Some(Target { dir, path }) = target {
         let copies = roots.iter().map(|root| root.copy_in(&path)).collect();
         // If this cannot be found out, an inherited list is removed all the same.
         let default_acl = has_default_acl(&dir).unwrap_or(true);
@@ -92,7 +92,7 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
     let Share { threads, folders, batch } = Share::wanting(workers + for_disk);
     let workers = workers.min(threads);
     let for_disk = for_disk.min(threads - workers);
-    let filesystem = target.and_then(|target| space::filesystem(&target.0).ok());
+    let filesystem = target.and_then(|target| space::filesystem(&target.dir).ok());
     let name = filesystem.map_or("other", space::Filesystem::name);
     let zeros = filesystem.is_some_and(space::Filesystem::is_memory);
     Ok(Choices {
@@ -131,7 +131,7 @@ fn timestamp(time: SystemTime) -> Timestamp {
 /// Threads that copy, and additional ones for when a disk is waited for.
 fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS_DEFAULT_MAX);
-    let target = target.and_then(|target| metadata_of(&target.0).ok()).map(|metadata| metadata.dev);
+    let target = target.and_then(|target| metadata_of(&target.dir).ok()).map(|metadata| metadata.dev);
     let devices: HashSet<u64> = roots.iter().map(Root::device).chain(target).collect();
     match devices.into_iter().any(|device| space::medium(device) == Some(Medium::Rotational)) {
         true => (cores.min(WORKERS_ROTATIONAL), 0),
@@ -142,12 +142,12 @@ fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
 /// An unnamed file for the records of a verification: in the folder of all copies, in a copy that
 /// exists already, or in the folder for temporary files. Nothing may be made in the first one if
 /// the copy only replaces an entry of it.
-fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Fault> {
-    if let Ok(Some(file)) = dir.unnamed_file() {
+fn unnamed(target: &Target, roots: &[Root]) -> Result<File, Fault> {
+    if let Ok(Some(file)) = target.dir.unnamed_file() {
         return Ok(file.into());
     }
     let temporary = std::env::temp_dir();
-    let folders = roots.iter().map(|root| root.copy_in(path)).chain([temporary.clone()]);
+    let folders = roots.iter().map(|root| root.copy_in(&target.path)).chain([temporary.clone()]);
     if let Some(file) =
         folders.filter_map(|folder| Dir::open(&folder).and_then(|dir| dir.unnamed_file()).ok().flatten()).next()
     {

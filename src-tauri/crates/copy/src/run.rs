@@ -91,14 +91,14 @@ fn report_missing(job: &Job, source: &Path) {
 
 /// Runs `tasks` and all tasks that they create, then those that have to wait for the rest.
 fn phase<'j>(job: &'j Job, links: Links<'j>, tasks: Vec<Task<'j>>) -> Links<'j> {
-    let mut pool = Pool::new(job, (job.choices.workers, job.choices.for_disk), links);
+    let mut pool = Pool::new(job, job.choices.workers, job.choices.for_disk, links);
     pool.run(tasks);
     let (links, late) = pool.into_parts();
     if late.is_empty() || job.is_stopped() {
         return links;
     }
     job.late.store(true, Ordering::Release);
-    pool = Pool::new(job, (1, 0), links);
+    pool = Pool::new(job, 1, 0, links);
     pool.run(late.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
     job.late.store(false, Ordering::Release);
     pool.into_parts().0

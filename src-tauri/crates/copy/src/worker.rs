@@ -440,7 +440,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     ) -> Result<Made, EntryError> {
         let source = item.folder.source()?;
-        overwrite::make(item, metadata, (what, By::Copying), make, |dir, name| {
+        overwrite::make(item, metadata, what, By::Copying, make, |dir, name| {
             let lost = attributes::of_name((&*source, item.from), (dir, name), metadata, item.folder.default_acl)?;
             self.job.lost(lost);
             Ok(())
@@ -506,7 +506,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             // What is a link to it already stays where that stays.
             let is_kept_link = self.is_kept_link(item, place);
             let by = if is_kept_link { By::Copying } else { By::Linking };
-            let made = overwrite::make(item, metadata, (Planned::Link, by), nothing, nothing)?;
+            let made = overwrite::make(item, metadata, Planned::Link, by, nothing, nothing)?;
             // Then this one is compared with that, not with the source.
             return Ok(Some(match made {
                 Made::Kept(_) if is_kept_link => Made::Kept(Kept::SAME),
@@ -528,7 +528,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
         self.refuse_in_the_way(item, metadata)?;
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
-        match overwrite::make(item, metadata, (Planned::Link, By::Linking), make, |_, _| Ok(())) {
+        match overwrite::make(item, metadata, Planned::Link, By::Linking, make, |_, _| Ok(())) {
             Ok(made) => Ok(Some(made)),
             Err(EntryError::Target(Operation::Create, error))
                 if matches!(

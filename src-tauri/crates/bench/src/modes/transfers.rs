@@ -23,7 +23,8 @@ use ringway_tree::random;
 pub(crate) fn run(
     bench: &Bench<'_>,
     cipher: Cipher,
-    (read, write): (Calls, Calls),
+    read: Calls,
+    write: Calls,
     data: &Data,
     lanes: u8,
     prove: bool,

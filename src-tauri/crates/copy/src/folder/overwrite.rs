@@ -301,7 +301,8 @@ pub(crate) enum Made {
 pub(crate) fn make(
     item: Item<'_, '_>,
     from: &Metadata,
-    (what, by): (Planned, By),
+    what: Planned,
+    by: By,
     make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     complete: impl Fn(&Dir, &[u8]) -> io::Result<()>,
 ) -> Result<Made, EntryError> {

@@ -73,8 +73,11 @@ impl Root {
     }
 }
 
-/// The folder that all copies will be in, and its path.
-pub(crate) type Target = (Dir, PathBuf);
+/// The folder that all copies will be in.
+pub(crate) struct Target {
+    pub(crate) dir: Dir,
+    pub(crate) path: PathBuf,
+}
 
 /// The sources that can be copied, and why the others cannot.
 pub(crate) struct Plan {
@@ -255,9 +258,9 @@ fn open_target<'t>(path: &Path, target: &'t mut Option<Target>) -> Result<&'t Di
     if target.is_none() {
         let opened = if path == Path::new("") { Path::new(".") } else { path };
         let failed = |source| Refused::All(Fault::path(opened.to_owned(), Operation::Open, source));
-        *target = Some((Dir::open_to_search(opened).map_err(failed)?, path.to_owned()));
+        *target = Some(Target { dir: Dir::open_to_search(opened).map_err(failed)?, path: path.to_owned() });
     }
-    Ok(&target.as_ref().expect("opened above").0)
+    Ok(&target.as_ref().expect("opened above").dir)
 }
 
 /// The last component as written, including `.` and `..`, without slashes at the end.

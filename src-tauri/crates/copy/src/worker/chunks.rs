@@ -171,7 +171,7 @@ impl<'j> Worker<'_, 'j> {
                 let same = (now.size, now.mtime) == (open.metadata.size, open.metadata.mtime);
                 if same { Ok(()) } else { Err(EntryError::SourceIs(FailureReason::ChangedWhileReading)) }
             })
-            .and_then(|()| self.prove_bytes(item, (0, &[]), open.metadata.size, true))
+            .and_then(|()| self.prove_bytes(item, 0, &[], open.metadata.size, true))
             .and_then(|()| match file.sparse {
                 true => set_len(&open.target, open.metadata.size).map_err(entry_error::target(Operation::Write)),
                 false => Ok(()),

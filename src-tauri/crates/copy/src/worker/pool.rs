@@ -39,7 +39,7 @@ pub(crate) enum Grow {
 
 impl<'j> Pool<'j> {
     /// For `workers` threads, and `for_disk` more once a thread waits for a disk.
-    pub(crate) fn new(job: &'j Job, (workers, for_disk): (usize, usize), links: Links<'j>) -> Self {
+    pub(crate) fn new(job: &'j Job, workers: usize, for_disk: usize, links: Links<'j>) -> Self {
         let (grown, grown_for_disk, there) = Default::default();
         let queue = Queue::new(workers);
         Self { job, queue, links, late: Mutex::default(), workers, for_disk, grown, grown_for_disk, there }

@@ -79,7 +79,7 @@ impl<'j> Worker<'_, 'j> {
 
     /// Writes contents that were read through the ring.
     fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), EntryError> {
-        self.prove_bytes(item, (0, bytes), bytes.len() as u64, true)?;
+        self.prove_bytes(item, 0, bytes, bytes.len() as u64, true)?;
         let ring = match self.job.options.io {
             IoMode::Uring => Some(self.tools.ring().map_err(entry_error::target(Operation::Write))?),
             _ => None,
@@ -242,7 +242,8 @@ impl<'j> Worker<'_, 'j> {
     pub(crate) fn prove_bytes(
         &mut self,
         item: Item<'_, 'j>,
-        (offset, bytes): (u64, &[u8]),
+        offset: u64,
+        bytes: &[u8],
         size: u64,
         first: bool,
     ) -> Result<(), EntryError> {

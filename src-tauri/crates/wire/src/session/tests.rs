@@ -207,7 +207,7 @@ fn named(number: u64) -> Message {
 }
 
 /// The result of a receipt after this many failures were named and everything was sent.
-fn taken(offer: &Offer, (sent, failed_here): (Counts, u64), names: u64, receipt: Receipt) -> Result<(), ProtocolError> {
+fn taken(offer: &Offer, sent: Counts, failed_here: u64, names: u64, receipt: Receipt) -> Result<(), ProtocolError> {
     let mut pair = accepted(offer);
     for number in 0..names {
         pair.initiator.handle_message(named(number), 0)?;
@@ -221,7 +221,7 @@ fn a_receipt_is_compared_with_what_was_sent() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let taken = |failed_here, there, failed| {
         let receipt = Receipt { there, failed, ..Receipt::default() };
-        match taken(&offer(), (sent, failed_here), 0, receipt) {
+        match taken(&offer(), sent, failed_here, 0, receipt) {
             Ok(()) => true,
             Err(ProtocolError::Receipt { .. }) => false,
             Err(other) => panic!("{other}"),
@@ -250,7 +250,7 @@ fn a_receipt_is_compared_with_what_was_sent() {
 #[test]
 fn a_receipt_cannot_count_more_failures_than_possible() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
-    let failed = |failed| taken(&offer(), (sent, 0), 0, Receipt { there: sent, failed, ..Receipt::default() });
+    let failed = |failed| taken(&offer(), sent, 0, 0, Receipt { there: sent, failed, ..Receipt::default() });
     let most = FAILURES_PER_ENTRY_MAX * (8 + 1);
     assert_eq!(failed(most), Ok(()));
     for more in [most + 1, u64::MAX - 1, u64::MAX] {
@@ -261,7 +261,7 @@ fn a_receipt_cannot_count_more_failures_than_possible() {
 #[test]
 fn a_receipt_counts_all_failures_that_were_named() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
-    let failed = |failed| taken(&offer(), (sent, 0), 3, Receipt { there: sent, failed, ..Receipt::default() });
+    let failed = |failed| taken(&offer(), sent, 0, 3, Receipt { there: sent, failed, ..Receipt::default() });
     assert_eq!(failed(3), Ok(()));
     for fewer in [0, 2] {
         assert_eq!(failed(fewer), Err(ProtocolError::Receipt { what: "failed entries", said: fewer, sent: 3 }));
@@ -318,13 +318,13 @@ fn a_sender_counts_all_failures_that_it_named() {
 fn receipt_cannot_have_more_sent_skipped_unchanged_or_reused_than_is_there() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let said = |unchanged, reused| {
-        taken(&offer(), (sent, 0), 0, Receipt { there: sent, unchanged, reused, ..Receipt::default() }).is_ok()
+        taken(&offer(), sent, 0, 0, Receipt { there: sent, unchanged, reused, ..Receipt::default() }).is_ok()
     };
     assert!(said(6, 40));
     assert!(!said(7, 0) && !said(0, 41));
     let said = |moved, skipped, skipped_bytes| {
         let receipt = Receipt { there: sent, moved, unchanged: 2, skipped, skipped_bytes, ..Receipt::default() };
-        taken(&offer(), (sent, 0), 0, receipt).is_ok()
+        taken(&offer(), sent, 0, 0, receipt).is_ok()
     };
     assert!(said(30, 4, 10));
     assert!(!said(30, 5, 10) && !said(31, 4, 10) && !said(30, 4, 11) && !said(u64::MAX, 0, u64::MAX));
@@ -382,7 +382,7 @@ fn a_proof_covers_all_that_was_not_there_before() {
     let proof = |unchanged, files, bytes| {
         let proven = Some(Proven { files, bytes, took: Micros::default() });
         let receipt = Receipt { there: sent, unchanged, proven, ..Receipt::default() };
-        taken(&Offer { prove: true, ..offer() }, (sent, 0), 0, receipt).is_ok()
+        taken(&Offer { prove: true, ..offer() }, sent, 0, 0, receipt).is_ok()
     };
     assert!(proof(0, 5, 40), "everything");
     assert!(!proof(0, 0, 0), "nothing");
@@ -393,7 +393,7 @@ fn a_proof_covers_all_that_was_not_there_before() {
 #[test]
 fn a_proof_that_nobody_asked_for_is_refused() {
     let receipt = Receipt { proven: Some(Proven::default()), ..Receipt::default() };
-    let taken = taken(&offer(), (Counts::default(), 0), 0, receipt);
+    let taken = taken(&offer(), Counts::default(), 0, 0, receipt);
     assert!(matches!(taken, Err(ProtocolError::Receipt { what: "verified files", .. })));
 }
 
