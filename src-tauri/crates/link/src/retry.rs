@@ -1,6 +1,7 @@
 //! When a sender tries again after a lost connection: at growing intervals, and not forever.
 use std::time::Duration;
 
+use ringway_wire::control::Progress;
 use tokio::time::Instant;
 
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX};
@@ -39,9 +40,9 @@ impl Headway {
     /// Adds a session in which the receiver reported this progress and its kernel acknowledged this
     /// many bytes; the smaller of the two counts. Returns whether all sessions since the last step
     /// together are a step, for a transfer of that size.
-    pub fn book(&mut self, (entries, bytes): (u64, u64), acknowledged: u64, all: (u64, u64)) -> bool {
-        let worth = |(entries, bytes): (u64, u64)| entries.saturating_mul(ENTRY_LEN).saturating_add(bytes);
-        self.credit = self.credit.saturating_add(worth((entries, bytes)).min(acknowledged));
+    pub fn book(&mut self, progress: Progress, acknowledged: u64, all: Progress) -> bool {
+        let worth = |of: Progress| of.entries.saturating_mul(ENTRY_LEN).saturating_add(of.bytes);
+        self.credit = self.credit.saturating_add(worth(progress).min(acknowledged));
         let is_step = self.credit >= STEP_MIN.max(worth(all) / STEPS_MAX);
         if is_step {
             self.credit = 0;
@@ -103,6 +104,10 @@ impl Tries {
 mod tests {
     use super::*;
 
+    fn progress(entries: u64, bytes: u64) -> Progress {
+        Progress { entries, bytes }
+    }
+
     #[test]
     fn pauses_double_up_to_the_longest_and_restart_after_headway() {
         let mut tries = Tries::new(Duration::from_secs(3600));
@@ -117,23 +122,23 @@ mod tests {
     #[test]
     fn progress_that_is_only_claimed_is_no_headway() {
         let mut headway = Headway::default();
-        let all = (1_000, 1 << 30);
+        let all = progress(1_000, 1 << 30);
         for _ in 0..1_000 {
-            assert!(!headway.book((1, u64::MAX), 0, all));
-            assert!(!headway.book((0, 0), u64::MAX, all), "nor is what is acknowledged and leads nowhere");
+            assert!(!headway.book(progress(1, u64::MAX), 0, all));
+            assert!(!headway.book(progress(0, 0), u64::MAX, all), "nor is what is acknowledged and leads nowhere");
         }
-        assert!(!headway.book((0, 40_000), 50_000, all));
-        assert!(headway.book((0, 40_000), 50_000, all), "sessions add up");
-        assert!(!headway.book((0, 40_000), 50_000, all));
-        assert!(headway.book((5_000, 0), 1 << 20, all), "entries without contents count, too");
+        assert!(!headway.book(progress(0, 40_000), 50_000, all));
+        assert!(headway.book(progress(0, 40_000), 50_000, all), "sessions add up");
+        assert!(!headway.book(progress(0, 40_000), 50_000, all));
+        assert!(headway.book(progress(5_000, 0), 1 << 20, all), "entries without contents count, too");
     }
 
     #[test]
     fn large_transfer_has_a_bounded_number_of_steps() {
-        let all = (0, 1 << 50);
+        let all = progress(0, 1 << 50);
         let mut headway = Headway::default();
-        assert!(!headway.book((0, STEP_MIN), STEP_MIN, all));
-        assert!(headway.book((0, all.1 / STEPS_MAX), u64::MAX, all));
+        assert!(!headway.book(progress(0, STEP_MIN), STEP_MIN, all));
+        assert!(headway.book(progress(0, all.bytes / STEPS_MAX), u64::MAX, all));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use ringway_tree::io_plan::IoPlan;
 use ringway_tree::random;
 use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
+use ringway_wire::control::Progress;
 use ringway_wire::session::HandedOver;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -155,7 +156,8 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
             let figures = transfer.figures();
             (figures.done(), figures.found_so_far())
         };
-        let gained = (done.0.saturating_sub(entries), done.1.saturating_sub(bytes));
+        let gained = Progress { entries: done.0.saturating_sub(entries), bytes: done.1.saturating_sub(bytes) };
+        let all = Progress { entries: all.0, bytes: all.1 };
         if headway.book(gained, what.take_moved(), all) {
             tries.went_on();
             lost = None;

@@ -48,12 +48,13 @@ pub(super) async fn hand_over(mut stream: TlsStream<CorkStream<TcpStream>>) -> R
 /// Converts one direction's keys from rustls' types to the kernel's.
 #[cfg(target_env = "musl")]
 fn with_keys<T>(
-    (sequence, keys): &(u64, rustls::ConnectionTrafficSecrets),
+    secrets: &(u64, rustls::ConnectionTrafficSecrets),
     make: impl FnOnce(ringway_sys::ktls::RecordKeys<'_>) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     use ringway_sys::ktls::{Cipher, RecordKeys};
     use rustls::ConnectionTrafficSecrets::{Aes128Gcm, Aes256Gcm, Chacha20Poly1305};
 
+    let (sequence, keys) = secrets;
     let (cipher, key, iv) = match keys {
         Aes128Gcm { key, iv } => (Cipher::Aes128Gcm, key, iv),
         Aes256Gcm { key, iv } => (Cipher::Aes256Gcm, key, iv),

@@ -30,13 +30,28 @@ pub struct LaneStops(Arc<Stops>);
 
 #[derive(Default)]
 struct Stops {
-    /// Each lane's present connection, and the bytes acknowledged on it before it became a lane's.
-    connections: Mutex<HashMap<u8, (Arc<TcpStream>, u64)>>,
+    /// Each lane's present one.
+    connections: Mutex<HashMap<u8, Connection>>,
     /// Bytes acknowledged on connections that lanes have left.
     acknowledged_before: AtomicU64,
     stopped: watch::Sender<bool>,
     seen: Mutex<LanesSeen>,
     is_looking: AtomicBool,
+}
+
+/// A connection of a lane.
+#[derive(Clone)]
+struct Connection {
+    tcp: Arc<TcpStream>,
+    /// Bytes acknowledged on it before it became a lane's.
+    before: u64,
+}
+
+impl Connection {
+    /// Bytes that the peer's kernel has acknowledged on it as a lane's.
+    fn acknowledged(&self) -> u64 {
+        acknowledged(&self.tcp).saturating_sub(self.before)
+    }
 }
 
 /// What the kernel said of a transfer's lanes at the last [`LaneStops::look`].
@@ -56,14 +71,14 @@ pub struct LanesSeen {
 impl LaneStops {
     /// Sets the connection on which a lane continues.
     pub fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
-        let connection = Arc::new(lane.tcp().try_clone()?);
+        let tcp = Arc::new(lane.tcp().try_clone()?);
         let mut connections = self.0.connections.lock();
         if *self.0.stopped.borrow() {
-            stop(&connection);
+            stop(&tcp);
         }
-        let before = acknowledged(&connection);
-        if let Some(left) = connections.insert(number, (connection, before)) {
-            self.0.acknowledged_before.fetch_add(acknowledged_of(&left), Ordering::Relaxed);
+        let before = acknowledged(&tcp);
+        if let Some(left) = connections.insert(number, Connection { tcp, before }) {
+            self.0.acknowledged_before.fetch_add(left.acknowledged(), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -71,7 +86,7 @@ impl LaneStops {
     /// Ends one lane only.
     pub fn stop_one(&self, number: u8) {
         let connections = self.0.connections.lock();
-        connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
+        connections.get(&number).into_iter().for_each(|connection| stop(&connection.tcp));
     }
 
     /// Looks at all lanes, unless a look is under way, and ends each whose peer has acknowledged
@@ -104,15 +119,15 @@ impl LaneStops {
         };
         let mut seen = LanesSeen { acknowledged: before, ..LanesSeen::default() };
         let mut queueing = 0;
-        for (connection, before) in &connections {
-            let Ok(path) = ringway_sys::socket::tcp_path(connection) else { continue };
+        for Connection { tcp, before } in &connections {
+            let Ok(path) = ringway_sys::socket::tcp_path(tcp) else { continue };
             seen.acknowledged = seen.acknowledged.saturating_add(path.acknowledged.saturating_sub(*before));
             seen.since_data = seen.since_data.into_iter().chain([path.since_data]).min();
             let least = path.rtt_min.filter(|least| *least >= LONG_LINK_FOR_LANES);
             let waits = |least: Duration| path.rtt.max(path.rtt_receiving) >= least.mul_f64(QUEUEING_MIN);
             queueing += usize::from(least.is_some_and(waits));
             if limit.is_some_and(|limit| path.unanswered.is_some_and(|since| since >= limit)) {
-                stop(connection);
+                stop(tcp);
             }
         }
         seen.fill_the_link = queueing * 2 > connections.len();
@@ -123,7 +138,7 @@ impl LaneStops {
     /// observes itself.
     pub fn acknowledged(&self) -> u64 {
         let connections = self.0.connections.lock();
-        let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
+        let now = connections.values().map(Connection::acknowledged).fold(0, u64::saturating_add);
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
     }
 
@@ -131,7 +146,7 @@ impl LaneStops {
     pub fn stop(&self) {
         let connections = self.0.connections.lock();
         self.0.stopped.send_replace(true);
-        connections.values().for_each(|(connection, _)| stop(connection));
+        connections.values().for_each(|connection| stop(&connection.tcp));
     }
 
     /// Waits until they are stopped, for code that is about to open a connection.
@@ -143,10 +158,6 @@ impl LaneStops {
 
 fn acknowledged(connection: &TcpStream) -> u64 {
     ringway_sys::socket::tcp_path(connection).map_or(0, |path| path.acknowledged)
-}
-
-fn acknowledged_of((connection, before): &(Arc<TcpStream>, u64)) -> u64 {
-    acknowledged(connection).saturating_sub(*before)
 }
 
 fn stop(connection: &TcpStream) {
