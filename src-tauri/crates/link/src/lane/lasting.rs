@@ -30,7 +30,7 @@ pub struct LaneStops(Arc<Stops>);
 
 #[derive(Default)]
 struct Stops {
-    /// Each lane's present one.
+    /// Each lane's present connection, by the number of the lane.
     connections: Mutex<HashMap<u8, Connection>>,
     /// Bytes acknowledged on connections that lanes have left.
     acknowledged_before: AtomicU64,
