@@ -40,8 +40,11 @@ driven("what failed stands first and open after nine good transfers, and is retr
   writeFileSync(join(holiday, "text"), "text");
   writeFileSync(join(well, "text"), "text");
   const receiving = await receiver(t, far, inbox, { once: false, args: ["--on-conflict", "replace"] });
+  let code = CODE;
   const send = async (path, wanted) => {
-    const sending = sender(t, near, path, receiving.target);
+    const sending = sender(t, near, path, receiving.target, { code });
+    // It is for one device.
+    code = null;
     assert.equal(await sending.exit(), wanted, sending.said());
   };
   // A folder there has the name of the file.
@@ -75,6 +78,10 @@ driven("a device that has forgotten this one is paired again by a press on its c
   assert.equal(paired.status, EXIT.all, paired.said());
   const forgotten = await far.run(["devices", "forget", "near"]);
   assert.equal(forgotten.status, EXIT.all, forgotten.said());
+  // It shows a code anew: the first one was for one device.
+  receiving.kill();
+  await receiving.exit();
+  await receiver(t, far, inbox, { once: false, port: receiving.port });
   const page = await openWindow(t, near, {}, [set]);
   const placed = await placeWindow(page, 800, 760);
   await page.wait(showing("set"));
