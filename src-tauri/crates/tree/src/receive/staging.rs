@@ -183,7 +183,7 @@ impl Kept {
         Self::take(from, name, to, is_whole)
     }
 
-    /// Moves one that has that size and time, for whoever compares it before it is believed.
+    /// Moves one that has that size and time, for a caller that compares it before believing it.
     pub(super) fn take_alike(from: &KeptFolder, name: &[u8], looks: SizeAndTime, to: &Dir) -> bool {
         Self::take(from, name, to, |_, there| looks.are_of(there))
     }
