@@ -57,8 +57,8 @@ cross() {
   received=$?
 }
 
-# start_service NAME TREE: shares TREE with the device to which NAME has paired, and serves it in the
-# background, on the next `port`; leaves its process in `service`.
+# start_service NAME TREE: shares TREE with the device to which NAME has paired, and serves it in
+# the background, on the next `port`; leaves its process in `service`.
 start_service() {
   port=$((port + 1))
   at=$1

@@ -202,7 +202,7 @@ impl Transfers {
     }
 }
 
-/// What is at each of these paths now, links not followed; none where that cannot be told.
+/// What is at each of these paths now, links not followed; `None` if that is not known.
 pub(super) fn kinds_of(paths: &[PathBuf]) -> Vec<Option<EntryKind>> {
     let kind = |path: &PathBuf| {
         let kind = path.symlink_metadata().ok()?.file_type();

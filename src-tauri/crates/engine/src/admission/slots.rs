@@ -192,8 +192,8 @@ mod tests {
     }
 
     /// Whether it has been told to go.
-    fn is_evicted((_, evicted): &mut Admitted) -> bool {
-        evicted.try_recv().is_ok()
+    fn is_evicted(admitted: &mut Admitted) -> bool {
+        admitted.1.try_recv().is_ok()
     }
 
     #[test]

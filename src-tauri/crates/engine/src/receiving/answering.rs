@@ -274,7 +274,7 @@ impl Work {
             }
             Asked::Plan(request) => {
                 let page = |page| credit.take() && say(Answer::Planned(page));
-                let planned = plan(&listening, device, &request, granted, page, || credit.has_ended());
+                let planned = plan(&listening, device, &request.0, &request.1, granted, page, || credit.has_ended());
                 let or_unwanted = |last: Option<_>| last.map_or(Answer::Refused(NoAnswer::Busy), Answer::Planned);
                 planned.map_or_else(Answer::NotPlanned, or_unwanted)
             }
@@ -309,7 +309,8 @@ fn open(
 fn plan(
     listening: &Listening,
     device: DeviceId,
-    (get, selected): &(Get, SelectedPaths),
+    get: &Get,
+    selected: &SelectedPaths,
     granted: oneshot::Sender<Grant>,
     page: impl FnMut(PlannedPage) -> bool,
     has_ended: impl Fn() -> bool,

@@ -440,7 +440,7 @@ impl Transfer {
     }
 
     /// Ends it if what drives it panics, as where the system starts no thread any more: nobody else
-    /// would end it, and whoever waits for it would wait for ever.
+    /// would end it, and those who wait for it would wait for ever.
     pub(crate) fn ends_with_its_driver(&self) -> EndsWithDriver {
         EndsWithDriver(self.clone())
     }

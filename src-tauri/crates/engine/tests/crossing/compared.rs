@@ -79,11 +79,11 @@ impl<'d> Waiting<'d> {
 
     async fn send(&mut self, path: &str, on_conflict: OnConflict) -> Arc<Report> {
         let (sending, offer) = self.offer(path).await;
-        end((sending, offer), on_conflict).await
+        end(sending, offer, on_conflict).await
     }
 }
 
-async fn end((sending, offer): (Transfer, IncomingOffer), on_conflict: OnConflict) -> Arc<Report> {
+async fn end(sending: Transfer, offer: IncomingOffer, on_conflict: OnConflict) -> Arc<Report> {
     let receiving = offer.accept(accepting(on_conflict)).await.unwrap();
     timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap().1
 }
@@ -164,7 +164,7 @@ async fn offer_that_updates_a_numbered_folder_is_compared_with_that_and_names_it
     assert_eq!(summary.in_place, Some(Comparison { new: 20, ..DONE }), "other policies merge there");
     let differences = offer.differences(OnConflict::RenameTop);
     assert_eq!((differences.len(), &differences[0].path), (1, &"set/7".into()));
-    let received = end((sending, offer), OnConflict::RenameTop).await;
+    let received = end(sending, offer, OnConflict::RenameTop).await;
     assert_eq!(received.counts.unchanged, 19, "as many as were told");
     assert_eq!(received.arrived, [ringway_model::PathText::from(lab.path("in/set (1)"))]);
     assert_eq!(listing(&lab.path("in/set")).len(), 10);
@@ -187,7 +187,7 @@ async fn files_that_were_changed_here_are_counted_apart_from_earlier_versions() 
     let mut edited: Vec<_> = edited.map(|found| found.path.to_string()).collect();
     edited.sort();
     assert_eq!(edited, ["set/1", "set/new"]);
-    let received = end((sending, offer), OnConflict::RenameTop).await;
+    let received = end(sending, offer, OnConflict::RenameTop).await;
     assert_eq!(received.counts.edited, 2, "as many as were told");
     assert_eq!(fs::read(lab.path("in/set/1")).unwrap(), b"changed here");
     assert_eq!(fs::read(lab.path("in/set/2")).unwrap(), b"the next version");
@@ -206,7 +206,7 @@ async fn offers_that_wait_are_compared_again_when_a_transfer_into_their_folder_e
         compared(offer).await;
         assert_eq!(offer.summary().renamed, ["set (1)"]);
     }
-    end(first, OnConflict::RenameTop).await;
+    end(first.0, first.1, OnConflict::RenameTop).await;
     compared_anew(&second.1, Comparison { new: 5, unchanged: 2, ..DONE }).await;
     assert_eq!((second.1.summary().updates, second.1.summary().renamed), (vec!["set (1)".into()], Vec::new()));
 
@@ -218,7 +218,7 @@ async fn offers_that_wait_are_compared_again_when_a_transfer_into_their_folder_e
     });
     timeout(LONG, copied.wait()).await.unwrap();
     compared_anew(&second.1, Comparison { new: 4, unchanged: 3, ..DONE }).await;
-    end(second, OnConflict::RenameTop).await;
+    end(second.0, second.1, OnConflict::RenameTop).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,14 +231,14 @@ async fn file_at_the_top_is_said_to_get_the_number_that_it_gets() {
     assert_eq!(compared(&offer).await, Comparison { new: 1, ..DONE });
     assert_eq!(offer.summary().renamed, ["notes (1).txt"]);
     assert_eq!(offer.summary().in_place, Some(Comparison { differing: 1, edited: 1, ..DONE }));
-    let received = end((sending, offer), OnConflict::RenameTop).await;
+    let received = end(sending, offer, OnConflict::RenameTop).await;
     assert_eq!(received.arrived, [ringway_model::PathText::from(lab.path("in/notes (1).txt"))]);
 
     // This version is there.
     let (sending, offer) = waiting.offer("notes.txt").await;
     assert_eq!(compared(&offer).await, Comparison { unchanged: 1, ..DONE });
     assert!(offer.summary().renamed.is_empty());
-    end((sending, offer), OnConflict::RenameTop).await;
+    end(sending, offer, OnConflict::RenameTop).await;
     assert_eq!(listing(&lab.path("in")).len(), 2);
 }
 
@@ -259,7 +259,7 @@ async fn names_of_a_file_of_which_one_was_edited_stay_all_and_the_offer_says_so(
     fs::write(laptop.path("set/1"), "the third version").unwrap();
     let (sending, offer) = waiting.offer("set").await;
     assert_eq!(compared(&offer).await, Comparison { unchanged: 2, differing: 2, edited: 2, ..DONE });
-    let received = end((sending, offer), OnConflict::RenameTop).await;
+    let received = end(sending, offer, OnConflict::RenameTop).await;
     assert_eq!(received.counts.edited, 2);
     assert_eq!(fs::read(lab.path("in/set/below/other")).unwrap(), b"version 2");
     assert_eq!(fs::read(lab.path("in/set/below/other (1)")).unwrap(), b"the third version");
@@ -281,7 +281,7 @@ async fn next_version_of_a_file_with_a_number_updates_that_unless_it_was_changed
     let (sending, offer) = waiting.offer("notes.txt").await;
     assert_eq!(compared(&offer).await, Comparison { differing: 1, ..DONE });
     assert_eq!((offer.summary().updates, offer.summary().renamed), (vec!["notes (1).txt".into()], Vec::new()));
-    assert_eq!(arrived(&*end((sending, offer), OnConflict::RenameTop).await), path("notes (1).txt"));
+    assert_eq!(arrived(&*end(sending, offer, OnConflict::RenameTop).await), path("notes (1).txt"));
     assert_eq!(fs::read(at("notes (1).txt")).unwrap(), b"version 2");
 
     fs::write(at("notes (1).txt"), "changed here").unwrap();
@@ -289,7 +289,7 @@ async fn next_version_of_a_file_with_a_number_updates_that_unless_it_was_changed
     let (sending, offer) = waiting.offer("notes.txt").await;
     assert_eq!(compared(&offer).await, Comparison { new: 1, ..DONE });
     assert_eq!(offer.summary().renamed, ["notes (2).txt"]);
-    assert_eq!(arrived(&*end((sending, offer), OnConflict::RenameTop).await), path("notes (2).txt"));
+    assert_eq!(arrived(&*end(sending, offer, OnConflict::RenameTop).await), path("notes (2).txt"));
     assert_eq!(fs::read(at("notes (1).txt")).unwrap(), b"changed here");
     assert_eq!(fs::read(at("notes.txt")).unwrap(), b"of the owner");
 
@@ -301,14 +301,14 @@ async fn next_version_of_a_file_with_a_number_updates_that_unless_it_was_changed
         let (sending, offer) = waiting.offer("notes.txt").await;
         assert_eq!(compared(&offer).await, Comparison { unchanged: 1, ..DONE });
         assert_eq!((offer.summary().updates, offer.summary().renamed), (Vec::new(), Vec::new()));
-        let received = end((sending, offer), OnConflict::RenameTop).await;
+        let received = end(sending, offer, OnConflict::RenameTop).await;
         assert_eq!((received.counts.moved, received.counts.unchanged, inode()), (0, 1, before));
     }
     fs::write(laptop.path("notes.txt"), "4").unwrap();
     let (sending, offer) = waiting.offer("notes.txt").await;
     assert_eq!(compared(&offer).await, Comparison { differing: 1, ..DONE });
     assert_eq!(offer.summary().updates, ["notes (2).txt"]);
-    end((sending, offer), OnConflict::RenameTop).await;
+    end(sending, offer, OnConflict::RenameTop).await;
     assert_eq!((fs::read(at("notes (2).txt")).unwrap(), at("notes (1).txt").exists()), (b"4".to_vec(), false));
 }
 
@@ -325,7 +325,7 @@ async fn numbered_name_that_the_sender_has_itself_is_no_version_of_another_file(
         assert_eq!(compared(&offer).await, expected);
         let renamed: &[&str] = if expected.new == 1 { &["notes (2).txt"] } else { &[] };
         assert_eq!(offer.summary().renamed, renamed);
-        end((sending, offer), OnConflict::RenameTop).await;
+        end(sending, offer, OnConflict::RenameTop).await;
         assert_eq!(fs::read(lab.path("in/notes (2).txt")).unwrap(), b"the same");
         assert_eq!(listing(&lab.path("in")).len(), 3);
     }
@@ -353,7 +353,7 @@ async fn other_name_of_a_file_that_was_replaced_counts_as_no_change_of_the_owner
     waiting.send("both/one", OnConflict::RenameTop).await;
     let (sending, offer) = waiting.offer("both/two").await;
     assert_eq!(compared(&offer).await, Comparison { differing: 1, ..DONE });
-    assert_eq!(end((sending, offer), OnConflict::RenameTop).await.counts.edited, 0);
+    assert_eq!(end(sending, offer, OnConflict::RenameTop).await.counts.edited, 0);
     assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"new a".to_vec(), b"new b".to_vec()));
 }
 

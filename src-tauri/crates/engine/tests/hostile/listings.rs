@@ -29,7 +29,8 @@ fn photos() -> Offer {
 async fn is_refused(
     receiver: &mut Receiver,
     address: SocketAddr,
-    (mallory, code): (&Mallory, Option<&str>),
+    mallory: &Mallory,
+    code: Option<&str>,
     said: &[u8],
 ) {
     let mut inside = mallory.offers(address, "guest", code, &photos()).await;
@@ -59,7 +60,7 @@ async fn listing_that_breaks_the_rules_ends_the_offer_and_touches_nothing() {
         [&b".bashrc"[..], b"photo", b"photos2/x"].map(|path| encoded(&page(&[b"photos", path], ListingEnd::More)));
     let after_its_end = encoded(&page(&[b"photos"], ListingEnd::Complete)).repeat(2);
     for said in outside.into_iter().chain(not_offered).chain([after_its_end]) {
-        is_refused(&mut receiver, address, (&mallory, code.take()), &said).await;
+        is_refused(&mut receiver, address, &mallory, code.take(), &said).await;
     }
     let there: Vec<_> = fs::read_dir(lab.path("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(there, [".bashrc"]);
@@ -71,7 +72,7 @@ async fn listing_without_end_is_cut_off() {
     let (mut receiver, address) = lab.receiver().await;
     let full: Vec<&[u8]> = vec![b"photos"; LISTING_PAGE_ENTRIES_MAX];
     let pages = encoded(&page(&full, ListingEnd::More)).repeat(LISTING_ENTRIES_MAX / LISTING_PAGE_ENTRIES_MAX + 1);
-    is_refused(&mut receiver, address, (&Mallory::new(), Some(CODE)), &pages).await;
+    is_refused(&mut receiver, address, &Mallory::new(), Some(CODE), &pages).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -264,6 +264,13 @@ struct Bulk {
     proves: bool,
 }
 
+/// Where in which file a piece lies.
+struct RangeAt {
+    file_id: u64,
+    offset: u64,
+    step: RangeStep,
+}
+
 impl Bulk {
     fn new(channel: Channel, proves: bool) -> Self {
         Self { channel, head: HeadBuffer::default(), proves }
@@ -297,7 +304,8 @@ impl Bulk {
     }
 
     /// One byte of a file, or its end.
-    async fn range(&mut self, folder: &[u8], name: &[u8], size: u64, (file_id, offset, step): (u64, u64, RangeStep)) {
+    async fn range(&mut self, folder: &[u8], name: &[u8], size: u64, at: RangeAt) {
+        let RangeAt { file_id, offset, step } = at;
         let body: &[u8] = if step == RangeStep::More { b"x" } else { b"" };
         let head = RangeHead {
             stamp: 0,
@@ -423,7 +431,7 @@ async fn fill_journal(mallory: &Mallory, address: SocketAddr, offer: &Offer) {
     for file in 0..part_of(8_192) {
         let name = name(file);
         for (offset, step) in [(0, RangeStep::More), (1, RangeStep::Abandoned { data_bytes: 1 })] {
-            lane.range(&folder, &name, LARGE, (file as u64, offset, step)).await;
+            lane.range(&folder, &name, LARGE, RangeAt { file_id: file as u64, offset, step }).await;
         }
     }
     // All of it is taken in before the connection is lost.
@@ -459,8 +467,8 @@ async fn fill_lane(mut lane: Bulk, number: u8, filled: tokio::sync::mpsc::Sender
                     lane.windows(file).await;
                 }
                 for piece in 0..pieces() {
-                    let step = (file as u64, piece as u64 * 2, RangeStep::More);
-                    lane.range(folder, &name(file), LARGE, step).await;
+                    let at = RangeAt { file_id: file as u64, offset: piece as u64 * 2, step: RangeStep::More };
+                    lane.range(folder, &name(file), LARGE, at).await;
                 }
             }
         }

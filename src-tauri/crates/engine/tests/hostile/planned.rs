@@ -23,8 +23,8 @@ fn page(entries: &[(PlannedKind, &str)], counts: Option<lane::Counts>) -> Answer
     Answer::Planned(PlannedPage { entries, counts })
 }
 
-/// What a laptop is told of `mine/a`, of which it leaves some out, by a device that answers so; and
-/// what came of it.
+/// What a laptop is told of `mine/a`, of which it leaves some out, by a device that answers so, and
+/// how that ended.
 async fn told_of(answers: Vec<(u32, Answer)>) -> (Vec<PathBuf>, Arc<Report>) {
     let laptop = Device::new("laptop");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -139,10 +139,10 @@ impl Home {
     }
 
     fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[SeriesPoint]) {
-        self.keep_as(direction, title, (true, report), series);
+        self.keep_as(direction, title, true, report, series);
     }
 
-    fn keep_as(&self, direction: Direction, title: &str, (has_begun, report): (bool, &Report), series: &[SeriesPoint]) {
+    fn keep_as(&self, direction: Direction, title: &str, has_begun: bool, report: &Report, series: &[SeriesPoint]) {
         let target = (direction == Direction::Sending).then(nas);
         let source = Source { path: "/the/Inbox".into(), contents_only: true };
         let resend = target.is_some().then(|| Resend {
@@ -400,7 +400,7 @@ fn what_needs_a_code_is_no_history_but_what_is_repeated_until_something_is_tried
     let failed = |error: AuthError| report(Outcome::Failed(Fault::Auth(error)), 0);
     let all = [needs_code(), needs_code(), failed(AuthError::WrongCode), failed(AuthError::NoCodeOpen)];
     for (title, ended) in ["asked", "asked again", "mistyped", "too late"].into_iter().zip(&all) {
-        home.keep_as(Direction::Sending, title, (false, ended), &[]);
+        home.keep_as(Direction::Sending, title, false, ended, &[]);
         assert_eq!(home.titles(&PastQuery::default()), ["sent"]);
         assert_eq!(last(), title, "not what was sent before that, which may be another device's");
         assert_eq!(home.store.last_with_each().unwrap()[0].title.to_string(), "sent");

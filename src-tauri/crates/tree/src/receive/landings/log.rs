@@ -100,7 +100,7 @@ pub struct Recall {
     pub add: AddLanded,
 }
 
-/// An open destination, and what takes up the logs that were left in it; none where nothing is
+/// An open destination, and what takes up the logs that were left in it; `None` if nothing is
 /// remembered.
 #[derive(Clone, Copy)]
 pub(in crate::receive) struct Destination<'d> {
