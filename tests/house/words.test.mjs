@@ -42,7 +42,7 @@ const PHRASES = {
   "there is left": 0,
   "say of it": 0,
   "none where": 0,
-  "is told": 61,
+  "is told": 66,
 };
 
 /** Files whose lines count, but for the generated ones. */

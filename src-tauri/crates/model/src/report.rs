@@ -211,8 +211,8 @@ impl Outcome {
         serde_json::from_str(text).ok().or_else(|| Self::with_wait_ms(text))
     }
 
-    /// Whether it ended because a code is needed, or another one. The same is started again with
-    /// it.
+    /// Whether it ended because a code is needed, or another one. The same is started again
+    /// with it.
     pub fn needs_code(&self) -> bool {
         use AuthError::{NoCodeOpen, PairingNeeded, WrongCode};
         matches!(self, Self::Failed(Fault::Auth(PairingNeeded { .. } | WrongCode | NoCodeOpen)))

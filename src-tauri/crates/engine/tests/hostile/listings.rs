@@ -26,13 +26,7 @@ fn photos() -> Offer {
 }
 
 /// Has the receiver shown an offer, and then told this of it, which ends the session.
-async fn is_refused(
-    receiver: &mut Receiver,
-    address: SocketAddr,
-    mallory: &Mallory,
-    code: Option<&str>,
-    said: &[u8],
-) {
+async fn is_refused(receiver: &mut Receiver, address: SocketAddr, mallory: &Mallory, code: Option<&str>, said: &[u8]) {
     let mut inside = mallory.offers(address, "guest", code, &photos()).await;
     let offer = offered(receiver).await;
     inside.session.say_raw(said).await;
