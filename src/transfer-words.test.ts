@@ -37,6 +37,12 @@ test("what was sent is told from what was there and what was skipped", () => {
   expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0\u00a0MB offered).");
 });
 
+test("access control lists that were lost are told with the device whose setting keeps them", () => {
+  const lost = report({ files: 2, acls_lost: 2, copy: null });
+  expect(endWords(lost, "lab-ws", "sending").next).toContain("2 items are there without their access control lists. The setting “Keep access control lists” on lab-ws keeps them");
+  expect(endWords(lost, "lab-ws", "receiving", true).next).toContain("The setting “Keep access control lists” keeps them");
+});
+
 test("a transfer of which nothing moves says for how long", () => {
   expect(stageWords(progress({ stalled_seconds: 12 }), "lab-ws", "sending")).toBe("Stalled for 12\u00a0s");
 });

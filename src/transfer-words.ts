@@ -134,7 +134,7 @@ export function endWords(report: Report, peer: string, direction: Direction, got
   if (report.skipped > 0) notes.push(t("end.kept", { n: report.skipped, size: bytes(report.skipped_bytes) }));
   if (report.reused > 0) notes.push(t("end.reused", { size: bytes(report.reused) }));
   if (report.excluded > 0) notes.push(t("end.leftOut", { n: report.excluded }));
-  if (report.acls_lost > 0) notes.push(t("end.aclsLost", { n: report.acls_lost }));
+  if (report.acls_lost > 0) notes.push(sending ? t("end.aclsLostThere", { n: report.acls_lost, peer }) : t("end.aclsLostHere", { n: report.acls_lost }));
   if (report.owners_by_number > 0) notes.push(t(sending ? "end.ownersByNumberThere" : "end.ownersByNumberHere", { n: report.owners_by_number }));
   if (report.reconnected > 0) notes.push(t("end.reconnected", { n: report.reconnected }));
   if (report.left_behind) notes.push(t("end.leftBehind", { path: report.left_behind.path }));

@@ -35,7 +35,7 @@ export const commands = {
 	 *  Asks for a folder, and gets entries of another device's share into it; none where none was
 	 *  picked.
 	 */
-	getInto: (device: string, paths: PathThere[], onConflict: OnConflict, verify: boolean, leaveOut: string) => typedError<Moving | null, Fault>(__TAURI_INVOKE("get_into", { device, paths, onConflict, verify, leaveOut })),
+	getInto: (device: string, picked: PickedThere, onConflict: OnConflict, verify: boolean, limit: number | null, leaveOut: string) => typedError<Moving | null, Fault>(__TAURI_INVOKE("get_into", { device, picked, onConflict, verify, limit, leaveOut })),
 	/**
 	 *  Shares the folders of a choice with some paired devices, or with all; where one is a home, only
 	 *  after a native dialog has asked. None where that was answered no.
@@ -1708,11 +1708,15 @@ export type PageAnswers = {
 	/**  Gives up what this client has listed, and leaves the device. */
 	stopBrowsing: null,
 	/**
-	 *  Gets entries of a paired device, all of one share, into the receive folder,
-	 *  without what the patterns leave out: one a line, as in a .gitignore file.
+	 *  Gets what was picked in a folder of a paired device into the receive folder,
+	 *  `limit` bytes/s at most, without what the patterns leave out of each entry: one
+	 *  a line, as in a .gitignore file.
 	 */
 	get: Moving,
-	/**  Gets again what the transfer of that id got, into the same folder. */
+	/**
+	 *  Gets again what the transfer of that id got, into the same folder, at most
+	 *  `limit` bytes/s.
+	 */
 	getAgain: Moving,
 	/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 	saveSettings: SettingsInForce,
@@ -1722,6 +1726,11 @@ export type PageAnswers = {
 	setAnnounce: SettingsInForce,
 	/**  Stores whether this device receives. */
 	setReceiving: SettingsInForce,
+	/**
+	 *  Stores whether the service keeps the access control lists of what it receives
+	 *  and gets.
+	 */
+	setAcls: SettingsInForce,
 	/**  Whether, and by what, the service starts when this user logs in. */
 	startAtLogin: StartAtLogin,
 	/**  Switches the start at login on or off. */
@@ -1980,14 +1989,16 @@ export type PageCall =
 /**  Gives up what this client has listed, and leaves the device. */
 "stopBrowsing" | 
 /**
- *  Gets entries of a paired device, all of one share, into the receive folder,
- *  without what the patterns leave out: one a line, as in a .gitignore file.
+ *  Gets what was picked in a folder of a paired device into the receive folder,
+ *  `limit` bytes/s at most, without what the patterns leave out of each entry: one
+ *  a line, as in a .gitignore file.
  */
 ({ get: {
 	device: string,
-	paths: PathThere[],
+	picked: PickedThere,
 	onConflict: OnConflict,
 	verify: boolean,
+	limit: number | null,
 	leaveOut: string,
 } }) & { accept?: never; allowPairing?: never; arrivedKinds?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetNote?: never; forgetPast?: never; forgetTransfer?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; noteContents?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pastKinds?: never; pause?: never; readListing?: never; readNote?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; sendNote?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setDropBox?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; unblockPairing?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Gets again what the transfer of that id got, into the same folder. */
@@ -2140,6 +2151,14 @@ export type PathThere = {
 	/**  The share. */
 	share: string,
 	/**  The names from there on, as entries have them; none for the share itself. */
+	names: PathText[],
+};
+
+/**  What a person picked in a folder of another device's share. */
+export type PickedThere = {
+	/**  The folder. */
+	folder: PathThere,
+	/**  The names of its entries that were picked; none means the folder itself. */
 	names: PathText[],
 };
 
@@ -2354,6 +2373,11 @@ export type Settings = {
 	 *  whatever this says.
 	 */
 	receiving: boolean,
+	/**
+	 *  Whether the service keeps the POSIX access control lists of what it receives and gets.
+	 *  Default: no, because a list may let in others than the mode does.
+	 */
+	acls: boolean,
 };
 
 /**  The settings in force: a folder that was given for this run stands before the stored one. */

@@ -192,7 +192,8 @@ export interface Arguments {
   "end.leftOut": { n: number };
   "end.ownersByNumberHere": { n: number };
   "end.ownersByNumberThere": { n: number };
-  "end.aclsLost": { n: number };
+  "end.aclsLostHere": { n: number };
+  "end.aclsLostThere": { n: number; peer: string };
   "end.reconnected": { n: number };
   "end.leftBehind": { path: string };
   "copied.whole": { moved: string };

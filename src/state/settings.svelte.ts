@@ -10,6 +10,7 @@ const NONE: SettingsInForce = {
   background: true,
   announce: true,
   receiving: true,
+  acls: false,
 };
 
 export class Settings {
@@ -64,6 +65,10 @@ export class Settings {
 
   async setBackground(background: boolean): Promise<void> {
     this.#changed(await this.#ipc.call({ setBackground: { background } }));
+  }
+
+  async setAcls(acls: boolean): Promise<void> {
+    this.#changed(await this.#ipc.call({ setAcls: { acls } }));
   }
 
   async chooseFolder(): Promise<void> {

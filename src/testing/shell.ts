@@ -261,6 +261,7 @@ export const stored: SettingsInForce = {
   background: true,
   announce: true,
   receiving: true,
+  acls: false,
 };
 
 export function everything(change: Partial<Everything> = {}): Everything {

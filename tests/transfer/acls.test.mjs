@@ -1,12 +1,12 @@
 // POSIX access control lists: kept where that is asked for and possible, and otherwise counted.
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture } from "../setup/process.mjs";
 import { EXIT, asked, ends, eventually, isRoot, receiver, sender, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
-import { finished, sharing } from "./sharing.mjs";
+import { finished, got, sharing } from "./sharing.mjs";
 
 const ACCESS = "system.posix_acl_access";
 const DEFAULT = "system.posix_acl_default";
@@ -89,6 +89,39 @@ test("a service with --acls keeps access control lists, accepted by a person, a 
   await asked(far, ["devices", "rule", "near", "--accept"]);
   rmSync(join(inboxThere, "tree"), { recursive: true });
   await arrives("", join(inboxThere, "tree"));
+});
+
+test("access control lists are got with --acls, and without it counted, with what keeps them", async (t) => {
+  const { base, shared, near } = await sharing(t);
+  const tree = listedTree(shared);
+  if (!tree) return t.skip("the filesystem has no access control lists");
+  for (const [args, lost] of [[[], 2], [["--acls"], 0]]) {
+    const into = join(base, args.join("") || "without");
+    mkdirSync(into);
+    const getting = await got(t, near, ["far:runs/tree", into], { args });
+    assert.equal(finished(getting).acls_lost, lost, getting.said());
+    for (const path of ["folder", "folder/file"]) {
+      assert.equal(listOf(join(into, "tree", path), ACCESS), lost ? null : NAMED, path);
+    }
+    assert.equal(listOf(join(into, "tree/folder"), DEFAULT), lost ? null : NAMED);
+  }
+  const said = await near.run(["get", "far:runs/tree", "--on-conflict", "replace", mkdtempSync(join(base, "again-"))]);
+  assert.match(said.said(), /2 items were left without access control lists: --acls keeps them, if the filesystem can\./);
+});
+
+test("the setting has a running service keep access control lists until it is turned off", async (t) => {
+  const { source, near, far, inboxThere, serving } = await sharing(t, { share: false });
+  const tree = listedTree(source);
+  if (!tree) return t.skip("the filesystem has no access control lists");
+  await asked(far, ["devices", "rule", "near", "--accept"]);
+  for (const [turned, lost] of [[null, 2], ["on", 0], ["off", 2]]) {
+    if (turned) assert.equal((await asked(far, ["settings", "--acls", turned])).at(-1).acls, turned === "on");
+    const sending = sender(t, near, tree, serving.target, { code: null });
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    assert.equal(finished(sending).acls_lost, lost, sending.said());
+    assert.equal(listOf(join(inboxThere, "tree/folder/file"), ACCESS), lost ? null : NAMED);
+    rmSync(join(inboxThere, "tree"), { recursive: true });
+  }
 });
 
 test("a file has the receiver's own group where its folder passes on one that may not be given", async (t) => {

@@ -66,6 +66,17 @@ describe("where and when this machine receives", () => {
     expect(screen.queryByRole("button", { name: t("inbox.accept") })).toBeNull();
   });
 
+  test("access control lists are kept where a person turns that on", async () => {
+    const shell = await startWindow({}, { setAcls: (args) => ({ ...stored, ...args }) });
+    await show("settings");
+    const box = screen.getByRole("switch", { name: t("settings.acls") });
+    expect(box).not.toBeChecked();
+    expect(box).toHaveAccessibleDescription(t("settings.aclsHint"));
+    await user.click(box);
+    expect(shell.called("setAcls")).toEqual([{ acls: true }]);
+    await waitFor(() => expect(box).toBeChecked());
+  });
+
   test("start at login tells what does it, where that is gone, and why it cannot be had", async () => {
     const shell = await startWindow(
       {},

@@ -565,6 +565,10 @@ pub(crate) struct SettingsArgs {
     /// folders, and lets running transfers continue
     #[arg(long, value_enum)]
     pub(crate) receiving: Option<SwitchArg>,
+    /// Whether the service keeps POSIX access control lists of what it receives and gets, as with
+    /// --acls of recv, get and serve
+    #[arg(long, value_enum)]
+    pub(crate) acls: Option<SwitchArg>,
     /// Whether the service starts when this user logs in: with its systemd unit if that is
     /// installed, else with the desktop's autostart
     #[arg(long, value_enum)]

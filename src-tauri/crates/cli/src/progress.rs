@@ -510,7 +510,8 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     }
     line.push_str(&left_out(report));
     if report.counts.acls_lost > 0 {
-        line.push_str(&format!(" {} left without access control lists.", were(report.counts.acls_lost, "item")));
+        let items = were(report.counts.acls_lost, "item");
+        line.push_str(&format!(" {items} left without access control lists: {}.", kept_lists(direction)));
     }
     if report.counts.owners_by_number > 0 {
         let there = if direction == Direction::Sending { "there" } else { "here" };
@@ -521,6 +522,14 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
         line.push_str(&format!(" {} FAILED.", count(report.counts.failed)));
     }
     line
+}
+
+/// Who keeps access control lists, and how.
+fn kept_lists(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Sending => "the receiver keeps them with --acls, if its filesystem can",
+        Direction::Receiving | Direction::Copying => "--acls keeps them, if the filesystem can",
+    }
 }
 
 /// What patterns have left out, if anything.
@@ -749,8 +758,8 @@ mod tests {
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept without comparing. The connection was lost 2 times on the way. \
              2 files that differ there were kept. 4 entries left out, as asked. \
-             5 items were left without access control lists. 6 items were given an owner or group by number, because \
-             nobody has the name there. 3 FAILED."
+             5 items were left without access control lists: the receiver keeps them with --acls, if its filesystem \
+             can. 6 items were given an owner or group by number, because nobody has the name there. 3 FAILED."
         );
     }
 }

@@ -40,7 +40,9 @@ use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
 use crate::shared::{Shared, StoreChanges};
-use crate::store::history::{LastStarted, PAST_PATHS_MAX, Record, Reget, Remembered, Resend, of_selection};
+use crate::store::history::{
+    KeptAttributes, LastStarted, PAST_PATHS_MAX, Record, Reget, Remembered, Resend, of_selection,
+};
 use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
@@ -142,6 +144,12 @@ impl Engine {
     /// The settings in force.
     pub fn settings(&self) -> Settings {
         self.shared.settings()
+    }
+
+    /// What is kept of the attributes of what arrives, if these are asked for: what the settings
+    /// keep, too.
+    pub fn kept_besides(&self, asked: KeptAttributes) -> KeptAttributes {
+        KeptAttributes { acls: asked.acls || self.settings().acls, ..asked }
     }
 
     /// The settings as their file has them now: a hand may have changed it since it was read.

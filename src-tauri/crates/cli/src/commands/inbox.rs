@@ -239,7 +239,13 @@ fn shown(past: &Past, details: &PastDetails, again: Option<&Again>, now: SystemT
         line("Left out", format!("{}, as asked", words::entries(report.counts.excluded)));
     }
     if report.counts.acls_lost > 0 {
-        line("Lists", format!("{} without their access control lists", words::entries(report.counts.acls_lost)));
+        line(
+            "Lists",
+            format!(
+                "{} without their access control lists (--acls keeps them)",
+                words::entries(report.counts.acls_lost)
+            ),
+        );
     }
     if report.counts.owners_by_number > 0 {
         line("Owners", format!("{} by number, as nobody has the name", words::entries(report.counts.owners_by_number)));

@@ -68,6 +68,7 @@ fn change(args: SettingsArgs) -> Result<SettingsChange> {
         background: is_on(args.background),
         announce: is_on(args.announce),
         receiving: is_on(args.receiving),
+        acls: is_on(args.acls),
     })
 }
 
@@ -79,11 +80,12 @@ fn other_port(listening: &Listening) -> Option<u16> {
     }
 }
 
-fn words(settings: &Settings, elsewhere: Option<u16>) -> [String; 6] {
+fn words(settings: &Settings, elsewhere: Option<u16>) -> [String; 7] {
     let now = elsewhere.map_or_else(String::new, |port| format!(" (the service listens at {port} for this run)"));
     let limit = settings.send_limit.map_or_else(|| "none".to_owned(), |limit| rate(limit.bytes_per_s() as f64));
     let announced = if settings.announce { "on this network, while it receives" } else { "no" };
     let stays = if settings.background { "the service goes on" } else { "the service that it started ends with it" };
+    let lists = if settings.acls { "kept" } else { "dropped" };
     let receives = if settings.receiving { "whenever the service runs" } else { "no: --receiving on" };
     [
         format!("Port:            {}{now}", settings.port),
@@ -92,6 +94,7 @@ fn words(settings: &Settings, elsewhere: Option<u16>) -> [String; 6] {
             for_terminal(&settings.receive_folder)
         ),
         format!("Receives:        {receives}"),
+        format!("ACLs:            {lists} (of what the service receives and gets)"),
         format!("Limit:           {limit} (of each transfer that is sent from here)"),
         format!("Announced:       {announced}"),
         format!("Window closed:   {stays}"),

@@ -97,7 +97,7 @@ impl Getting {
         let Reget { paths, selection, destination, folder, landing, verify, .. } = what;
         let transfer = self.engine.get(GetRequest {
             folder,
-            accept: AcceptOptions::from(landing).keeping(self.keeps),
+            accept: AcceptOptions::from(landing).keeping(self.engine.kept_besides(self.keeps)),
             options: TransferOptions {
                 selection,
                 verify,

@@ -45,6 +45,7 @@ impl SettingsChange {
             background: self.background.unwrap_or(to.background),
             announce: self.announce.unwrap_or(to.announce),
             receiving: self.receiving.unwrap_or(to.receiving),
+            acls: self.acls.unwrap_or(to.acls),
         })
     }
 }

@@ -217,6 +217,12 @@ macro_rules! operations {
                 StartAtLogin start_at_login -> StartAtLogin = blocking |app| app.settings.start_at_login()?;
                 /// Switches the start at login on or off.
                 SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
+                /// Stores whether the service keeps the access control lists of what it receives
+                /// and gets.
+                SetAcls set_acls(acls: bool) -> SettingsInForce = task |shared| {
+                    let change = SettingsChange { acls: Some(acls), ..Default::default() };
+                    shared.app.settings.change(change).await?
+                };
                     blocking |app| app.settings.set_start_at_login(on)?;
                 /// This program's version, and where it keeps what it owns.
                 About about -> About = blocking |app| app.about()?;

@@ -45,6 +45,8 @@ pub struct SettingsChange {
     pub announce: Option<bool>,
     /// Whether it receives.
     pub receiving: Option<bool>,
+    /// Whether it keeps the access control lists of what it receives and gets.
+    pub acls: Option<bool>,
 }
 
 /// A limit on sending.

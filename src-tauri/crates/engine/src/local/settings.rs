@@ -25,8 +25,8 @@ fn known_into_home(text: &str) -> Option<IntoHome> {
 }
 
 /// Every setting.
-const KEYS: [&str; 8] =
-    ["name", "receive_folder", INTO_HOME, "port", "send_limit", "announce", "background", "receiving"];
+const KEYS: [&str; 9] =
+    ["name", "receive_folder", INTO_HOME, "port", "send_limit", "announce", "background", "receiving", "acls"];
 
 /// Letters that a misspelt setting may differ in from the one that was meant.
 const MISSPELT_MAX: usize = 3;
@@ -70,9 +70,10 @@ pub(crate) fn read(folder: &Path, id: DeviceId) -> Result<Settings, Fault> {
         }
     };
     let [announce, background, receiving] =
-        [file.switch("announce")?, file.switch("background")?, file.switch("receiving")?];
+        [file.switch("announce", true)?, file.switch("background", true)?, file.switch("receiving", true)?];
+    let acls = file.switch("acls", false)?;
     let (name, receive_folder) = (name.into(), receive_folder.into());
-    Ok(Settings { name, receive_folder, into_home, port, announce, send_limit, background, receiving })
+    Ok(Settings { name, receive_folder, into_home, port, announce, send_limit, background, receiving, acls })
 }
 
 /// The file as it was read, which knows where in it everything is.
@@ -140,10 +141,9 @@ impl SettingsFile {
         }
     }
 
-    /// On until it is turned off.
-    fn switch(&self, key: &str) -> Result<bool, Fault> {
+    fn switch(&self, key: &str, default: bool) -> Result<bool, Fault> {
         match self.document.get(key) {
-            None => Ok(true),
+            None => Ok(default),
             Some(item) => item.as_bool().ok_or_else(|| self.bad(key, "is true or false")),
         }
     }
@@ -205,12 +205,15 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Fault> {
         None => drop(document.remove(INTO_HOME)),
     }
     set(&mut document, "port", i64::from(settings.port).into());
-    let switches =
-        [("announce", settings.announce), ("background", settings.background), ("receiving", settings.receiving)];
-    for (key, is_on) in switches {
-        match is_on {
+    for (key, is_on, default) in [
+        ("announce", settings.announce, true),
+        ("background", settings.background, true),
+        ("receiving", settings.receiving, true),
+        ("acls", settings.acls, false),
+    ] {
+        match is_on == default {
             true => drop(document.remove(key)),
-            false => set(&mut document, key, false.into()),
+            false => set(&mut document, key, is_on.into()),
         }
     }
     match settings.send_limit.map(|limit| i64::try_from(limit.bytes_per_s()).unwrap_or(i64::MAX)) {
@@ -291,13 +294,19 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_on_until_they_are_turned_off() {
+    fn switches_have_their_default_until_they_are_changed() {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = read(folder.path(), ID).unwrap();
-        assert!(settings.announce && settings.background && settings.receiving);
+        assert!(settings.announce && settings.background && settings.receiving && !settings.acls);
         settings.receive_folder = "/tmp".into();
-        for on in [[false, true, true], [true, false, true], [true, true, false], [true; 3]] {
-            [settings.announce, settings.background, settings.receiving] = on;
+        for on in [
+            [false, true, true, false],
+            [true, false, true, false],
+            [true, true, false, false],
+            [true; 4],
+            [true, true, true, false],
+        ] {
+            [settings.announce, settings.background, settings.receiving, settings.acls] = on;
             write(folder.path(), &settings).unwrap();
             assert_eq!(read(folder.path(), ID).unwrap(), settings);
         }
@@ -358,6 +367,7 @@ mod tests {
             ("send_limit = -1", "send_limit is bytes a second"),
             ("background = 1", "background is true or false"),
             ("receiving = \"no\"", "receiving is true or false"),
+            ("acls = \"yes\"", "acls is true or false"),
             ("into_home = \"yes\"", "into_home is one of"),
             ("= =", "this is not TOML"),
         ] {
@@ -400,6 +410,7 @@ mod tests {
             send_limit: None,
             background: true,
             receiving: true,
+            acls: false,
         };
         for bad in [
             Settings { name: Text::default(), ..good.clone() },

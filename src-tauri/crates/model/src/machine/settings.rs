@@ -31,6 +31,9 @@ pub struct Settings {
     /// Whether the service receives. Default: yes. A program that was asked to receive once does so
     /// whatever this says.
     pub receiving: bool,
+    /// Whether the service keeps the POSIX access control lists of what it receives and gets.
+    /// Default: no, because a list may let in others than the mode does.
+    pub acls: bool,
 }
 
 /// The settings in force: a folder that was given for this run stands before the stored one.

@@ -81,7 +81,7 @@ impl Offers {
             return offer.decline(DeclineReason::Stopped);
         }
         if let Decision::Accept { bytes_max } = *offer.decision() {
-            let (on_conflict, kept) = (OnConflict::RenameTop, self.keeps);
+            let (on_conflict, kept) = (OnConflict::RenameTop, self.engine.kept_besides(self.keeps));
             let options = AcceptOptions { bytes_max, on_conflict, kept, ..AcceptOptions::default() };
             // Where that fails its sender hears why; where it does not, the transfer is told of as
             // it starts.
@@ -236,7 +236,7 @@ impl Offers {
         let into_home = into_home.unwrap_or_default();
         let shown = Some(seen);
         let options = AcceptOptions { destination, into_home, shown, on_conflict, ..AcceptOptions::default() };
-        let accepted = offer.accept(options.keeping(self.keeps)).await;
+        let accepted = offer.accept(options.keeping(self.engine.kept_besides(self.keeps))).await;
         let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
         self.listeners.tell(AppEvent::OfferGone { id, how });
         let transfer = accepted?;
