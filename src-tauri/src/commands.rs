@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ringway_daemon::control::protocol::{PageAnswers, PageCall};
 use ringway_daemon::dto::CopyFolder;
-use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, PathThere, Pick, Recipient, Sent, Update};
+use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, Pick, PickedThere, Recipient, Sent, Update};
 use ringway_daemon::language::Language;
 use ringway_model::{Fault, IntoHome, Invalid, NoteText, OnConflict, Share, SharedWith};
 use tauri::ipc::Channel;
@@ -176,24 +176,26 @@ async fn choose_copy_folder(link: State<'_, Link>, window: WebviewWindow, chosen
 
 /// Asks for a folder, and gets entries of another device's share into it; `None` if none was
 /// picked.
+#[allow(clippy::too_many_arguments, reason = "one for each field of the call")]
 #[tauri::command]
 #[specta::specta]
 async fn get_into(
     link: State<'_, Link>,
     window: WebviewWindow,
     device: String,
-    paths: Vec<PathThere>,
+    picked: PickedThere,
     on_conflict: OnConflict,
     verify: bool,
+    limit: Option<u64>,
     leave_out: String,
 ) -> Answer<Option<Moving>> {
     let service = link.service().await?;
     let first = service.get_folder_picked().await?.map(|folder| folder.0);
     let Some(folder) = pick_folder(&window, first).await else { return Ok(None) };
     let get = |into_home| {
-        let (service, device, paths) = (service.clone(), device.clone(), paths.clone());
+        let (service, device, picked) = (service.clone(), device.clone(), picked.clone());
         let (leave_out, folder) = (leave_out.clone(), folder.clone().into());
-        async move { service.get_into(device, paths, on_conflict, verify, leave_out, folder, into_home).await }
+        async move { service.get_into(device, picked, on_conflict, verify, limit, leave_out, folder, into_home).await }
     };
     match allow_home(&window, get).await {
         Ok(moving) => Ok(Some(moving)),

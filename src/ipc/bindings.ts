@@ -2154,6 +2154,9 @@ export type PathThere = {
 	names: PathText[],
 };
 
+/**  What the picker should pick. */
+export type Pick = "folders" | "files";
+
 /**  What a person picked in a folder of another device's share. */
 export type PickedThere = {
 	/**  The folder. */
@@ -2161,9 +2164,6 @@ export type PickedThere = {
 	/**  The names of its entries that were picked; none means the folder itself. */
 	names: PathText[],
 };
-
-/**  What the picker should pick. */
-export type Pick = "folders" | "files";
 
 /**
  *  A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times

@@ -458,6 +458,7 @@ export interface Arguments {
   "browse.tooMuch": { n: number };
   "browse.into": { folder: string };
   "browse.getAll": { name: string };
+  "browse.limitHint": { name: string };
   "browse.verifyHint": { name: string };
   "browse.patterns": { n: number };
   "browse.begun": { name: string; what: string };

@@ -18,6 +18,7 @@ import { type Aim, HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
 import { forgetLeftOut } from "./left-out";
 import { forgetOptions } from "./send-options";
+import { getLimitOf, rememberGetLimit } from "./get-limits";
 import { Settings } from "./settings.svelte";
 import { Shares, SHARES } from "./shares.svelte";
 import { Toasts } from "./toasts.svelte";
@@ -146,9 +147,10 @@ export class AppState {
     return fault;
   }
 
-  /** Gets once more what a transfer has got, into the same folder. */
-  async #getAgain(id: string, begun: (transfer: Transfer) => void): Promise<Fault | null> {
-    const answer = await this.#ipc.call({ getAgain: { id } });
+  /** Gets once more what a transfer has got from a device, into the same folder. */
+  async #getAgain(id: string, device: string | null, begun: (transfer: Transfer) => void): Promise<Fault | null> {
+    const limit = device === null ? null : getLimitOf(device);
+    const answer = await this.#ipc.call({ getAgain: { id, limit } });
     if (answer.status === "error") return answer.error;
     const transfer = this.transfers.add(answer.data);
     const { title, more, peer } = transfer;
@@ -158,8 +160,8 @@ export class AppState {
   }
 
   /** What started here once more: what was got, or what was sent. Says which transfer has begun. */
-  again(direction: Direction, id: string, begun: (transfer: Transfer) => void): Promise<Fault | null> {
-    return direction === "receiving" ? this.#getAgain(id, begun) : this.#sendAgain(id, begun);
+  again({ id, direction, peer_id: device }: Pick<Earlier, "id" | "direction" | "peer_id">, begun: (transfer: Transfer) => void): Promise<Fault | null> {
+    return direction === "receiving" ? this.#getAgain(id, device, begun) : this.#sendAgain(id, begun);
   }
 
   /** The text that was copied elsewhere. */
@@ -297,6 +299,7 @@ export class AppState {
           .forEach(({ id, name }) => {
             this.inbox.forgotten(name);
             forgetOptions(id);
+            rememberGetLimit(id, null);
             forgetLeftOut(id);
           });
         this.devices.list = event.devices;

@@ -1,6 +1,7 @@
 // What another device shares, as a person browses it: one folder at a time, which is read page by
 // page, kept sorted, and chosen from.
-import type { EntryThere, Fault, Ipc, ListingPage, OnConflict, PairedDevice, PathText, PathThere, ShareThere, UnreadThere } from "../ipc";
+import type { EntryThere, Fault, Ipc, ListingPage, OnConflict, PairedDevice, PathText, PathThere, PickedThere, ShareThere, UnreadThere } from "../ipc";
+import { getLimitOf, rememberGetLimit } from "./get-limits";
 import { keyOf, leftOutOf, rememberLeftOut } from "./left-out";
 import { merged, type Order, type Row, rowOf, sorted, unreadRow } from "./rows";
 import { Picks } from "./picks.svelte";
@@ -12,9 +13,12 @@ export const ROWS_MAX = 200_000;
 /** Rows that are kept of folders looked at before, all together. */
 const KEPT_ROWS_MAX = ROWS_MAX;
 
-/** Paths of one request, which the other device bounds, and bytes of them. */
-const PATHS_MAX = 1_024;
-const PATHS_BYTES_MAX = 32 * 1024;
+/** Entries of one request, which the other device bounds; their names, with a NUL each. */
+const PICKED_MAX = 65_536;
+const PICKED_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Bytes of a character in UTF-8 at most, for each of its UTF-16 units. */
+const UNIT_BYTES_MAX = 3;
 
 /** A folder as it was listed last. */
 interface Listed {
@@ -31,6 +35,8 @@ const NOTHING: Listed = { shares: [], rows: [], unread: null, isPart: false, atM
 export interface HowToGet {
   existing: OnConflict;
   verify: boolean;
+  /** Bytes a second; null is no limit but the other device's. */
+  limit: number | null;
 }
 
 export class Browse {
@@ -45,7 +51,7 @@ export class Browse {
   /** Why it could not be listed. What is shown then is what was there before. */
   fault = $state.raw<Fault | null>(null);
   order = $state.raw<Order>({ by: "name", down: false });
-  how = $state.raw<HowToGet>({ existing: "rename_top", verify: false });
+  how = $state.raw<HowToGet>({ existing: "rename_top", verify: false, limit: null });
   /** What was typed to be left out, until another folder is opened. */
   #typed = $state.raw<string | null>(null);
   /** Why nothing could be got. */
@@ -84,6 +90,7 @@ export class Browse {
     if (this.device !== device.id) this.got = [];
     this.#typed = null;
     this.device = device.id;
+    this.how = { ...this.how, limit: getLimitOf(device.id) };
     this.at = null;
     this.listed = NOTHING;
     this.fault = null;
@@ -176,17 +183,16 @@ export class Browse {
   }
 
   /** What would be got: the picked entries, or else the folder that is shown. */
-  get wanted(): PathThere[] {
-    const { at, picks } = this;
-    if (!at) return [];
-    if (this.isWhole) return [at];
-    return picks.all().map((row) => ({ share: at.share, names: [...at.names, row.path] }));
+  get picked(): PickedThere | null {
+    const { at: folder, picks } = this;
+    return folder && { folder, names: this.isWhole ? [] : picks.all().map((row) => row.path) };
   }
 
   /** The folders of that. Only what is in them can be left out. */
   get folders(): PathThere[] {
     const { at, picks } = this;
-    if (!at || this.isWhole) return this.wanted;
+    if (!at) return [];
+    if (this.isWhole) return [at];
     return picks.all().filter(({ kind }) => kind === "folder").map((row) => ({ share: at.share, names: [...at.names, row.path] }));
   }
 
@@ -200,30 +206,34 @@ export class Browse {
 
   /** Whether more is picked than can be asked for at once; then the folder is got. */
   isTooMuch = $derived.by(() => {
-    if (this.picks.count > PATHS_MAX) return true;
-    const above = this.at?.names.reduce((all, name) => all + lengthOf(name) + 1, 0) ?? 0;
-    return this.picks.all().reduce((all, row) => all + above + lengthOf(row.path), 0) > PATHS_BYTES_MAX;
+    const { count } = this.picks;
+    if (count > PICKED_MAX) return true;
+    const rows = this.picks.all();
+    // Counting bytes takes some milliseconds for names that may be too many, and a click few.
+    const most = rows.reduce((all, { path }) => all + UNIT_BYTES_MAX * path.path.length, count);
+    return most > PICKED_BYTES_MAX && rows.reduce((all, { path }) => all + lengthOf(path), count) > PICKED_BYTES_MAX;
   });
 
   /** Gets what is picked, into the receive folder or one that is asked for. */
   async get(elsewhere: boolean): Promise<void> {
-    const { device, wanted: paths } = this;
-    if (this.asking || device === null || paths.length === 0) return;
-    const { existing: onConflict, verify } = this.how;
+    const { device, picked } = this;
+    if (this.asking || device === null || picked === null) return;
+    const { existing: onConflict, verify, limit } = this.how;
     const folders = this.folders;
     const leaveOut = folders.length > 0 ? this.leaveOut : "";
     this.getFault = null;
     // Another folder is another copy of it; the receive folder has one coming already.
-    const asked = JSON.stringify([device, paths, onConflict, verify, leaveOut]);
+    const asked = JSON.stringify([device, picked, onConflict, verify, limit, leaveOut]);
     const same = this.#transfers.running.find((transfer) => this.#begun.get(transfer) === asked);
     if (same && !elsewhere) return this.onAlready(same);
     this.asking = true;
     try {
-      const answer = elsewhere ? await this.#ipc.getInto(device, paths, onConflict, verify, leaveOut) : await this.#ipc.call({ get: { device, paths, onConflict, verify, leaveOut } });
+      const answer = elsewhere ? await this.#ipc.getInto(device, picked, onConflict, verify, limit, leaveOut) : await this.#ipc.call({ get: { device, picked, onConflict, verify, limit, leaveOut } });
       if (answer.status === "error") {
         this.getFault = answer.error;
       } else if (answer.data) {
         rememberLeftOut(device, folders, leaveOut);
+        rememberGetLimit(device, limit);
         const transfer = this.#transfers.add(answer.data);
         this.got = [transfer, ...this.got.filter((other) => other !== transfer)];
         if (!elsewhere) this.#begun.set(transfer, asked);
@@ -309,7 +319,7 @@ class Reading {
 
 const encoder = new TextEncoder();
 
-/** Bytes of a name, and what parts it from the next. */
+/** Bytes of a name. */
 function lengthOf({ path, path_bytes: bytes }: PathText): number {
   return bytes ? bytes.length / 2 : encoder.encode(path).length;
 }

@@ -2,7 +2,7 @@
 // drop. Both devices run the real service.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EXIT, asked, listing, oddTree, same, sameInside } from "../transfer/harness.mjs";
@@ -106,6 +106,30 @@ driven("a shared folder is browsed with the keyboard, got, and got again; its de
   await page.click(button("Try again"));
   await page.wait(ROW("after the restart"));
   assert.equal(await page.find(`${GRID}[contains(@class, "stale")]`), null);
+});
+
+driven("of 5,000 files exactly the 2,000 that are selected are got", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const { shared } = await sharing(t, base, near);
+  const [many, wanted, last] = [5_000, 2_000, "1999"];
+  mkdirSync(join(shared, "night"));
+  for (let number = 0; number < many; number += 1) writeFileSync(join(shared, "night", String(number).padStart(4, "0")), "x");
+  const page = await openWindow(t, near);
+  await placeWindow(page, 1000, 760);
+  await page.click(BROWSE("lab-ws"));
+  await page.click("//main//li/button[contains(., 'runs')]");
+  await eventually("the keyboard on the folder", async () => (await active(page)) === "night");
+  press("Return");
+  await page.wait(`${GRID}[@aria-busy = "false"][@aria-rowcount = "${many + 1}"]`);
+  type(last);
+  await page.wait(`${ROW(last)}[@aria-selected = "true"]`);
+  press("shift+Home");
+  await page.wait(showing("2,000 items selected"));
+  await page.click(exactly("Get"));
+  await page.wait(line("night", "Received"));
+  const got = readdirSync(near.inbox).filter((name) => !name.startsWith("."));
+  assert.deepEqual([got.length, got.every((name) => name <= last)], [wanted, true]);
 });
 
 driven("rows are sorted and picked by the pointer, and what is left out of a folder stays there and is remembered", async (t) => {

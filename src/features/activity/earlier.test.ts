@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { rate } from "../../format";
 import type { PastQuery } from "../../ipc";
 import { t } from "../../messages";
+import { rememberGetLimit } from "../../state/get-limits";
 import { chosen, earlier, failed, here, labWs, moving, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
 import { spaced } from "../../testing/spaced";
@@ -131,8 +132,10 @@ describe("what has ended before", () => {
     await show("activity");
     expect(await screen.findByText(t("activity.gotFrom", { peer: "lab-ws", place: "runs" }))).toBeVisible();
     await user.click(await screen.findByText("survey"));
+    rememberGetLimit(labWs.id, 2_000_000);
     await user.click(await screen.findByRole("button", { name: `${t("activity.getAgain")}: survey` }));
-    expect(shell.called("getAgain")).toEqual([{ id: "p12" }]);
+    expect(shell.called("getAgain")).toEqual([{ id: "p12", limit: 2_000_000 }]);
+    rememberGetLimit(labWs.id, null);
     expect(await screen.findByRole("article", { name: "survey" })).toBeVisible();
   });
 

@@ -5,6 +5,7 @@ import axe from "axe-core";
 import { expect, test } from "vitest";
 import type { Fault } from "../../ipc";
 import { t } from "../../messages";
+import { getLimitOf } from "../../state/get-limits";
 import { leftOutOf } from "../../state/left-out";
 import { labWs, moving, progress, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
@@ -150,8 +151,8 @@ test("what is picked is got, without a pick the folder, and its progress shows h
   expect(bar).toHaveTextContent(t("browse.picked", { n: 2 }));
   expect(bar).toHaveTextContent("20 B");
   await user.click(within(bar).getByRole("button", { name: t("browse.get") }));
-  const names11 = (name: string) => ({ share: "runs", names: [{ path: "2026-11-22" }, { path: name }] });
-  expect(shell.called("get")).toEqual([{ device: labWs.id, paths: [names11("result-2"), names11("result-10")], onConflict: "rename_top", verify: false, leaveOut: "" }]);
+  const night = { share: "runs", names: [{ path: "2026-11-22" }] };
+  expect(shell.called("get")).toEqual([{ device: labWs.id, picked: { folder: night, names: [{ path: "result-2" }, { path: "result-10" }] }, onConflict: "rename_top", verify: false, limit: null, leaveOut: "" }]);
   expect(await screen.findByRole("article", { name: "result-2" })).toBeVisible();
   shell.update("g1", { is: "moved", progress: progress({ bytes_done: 2_000_000 }) });
   expect(await screen.findByRole("progressbar")).toHaveAttribute("aria-valuetext", expect.stringContaining("50"));
@@ -161,7 +162,7 @@ test("what is picked is got, without a pick the folder, and its progress shows h
   await user.click(row("result-2"));
   await user.click(row("result-2").querySelector("[data-ticks]")!);
   await user.click(within(bar).getByRole("button", { name: t("browse.getAllInto") }));
-  expect(shell.called("get_into")).toEqual([{ device: labWs.id, paths: [{ share: "runs", names: [{ path: "2026-11-22" }] }], onConflict: "replace", verify: true, leaveOut: "" }]);
+  expect(shell.called("get_into")).toEqual([{ device: labWs.id, picked: { folder: night, names: [] }, onConflict: "replace", verify: true, limit: null, leaveOut: "" }]);
 });
 
 test("what was picked stays picked, and is not got twice while it is on its way", async () => {
@@ -182,7 +183,7 @@ test("what was picked stays picked, and is not got twice while it is on its way"
 });
 
 test("what is left out is in force for folders alone, and each folder brings what was left out of it last", async () => {
-  const shell = await open(FOLDERS, { get: ({ paths }: Record<string, unknown>) => moving({ id: `g${JSON.stringify(paths)}`, direction: "receiving", target: "lab-ws" }) });
+  const shell = await open(FOLDERS, { get: ({ picked }: Record<string, unknown>) => moving({ id: `g${JSON.stringify(picked)}`, direction: "receiving", target: "lab-ws" }) });
   await waitFor(() => expect(names()).toHaveLength(3));
   const bar = screen.getByRole("group", { name: t("browse.action") });
   const field = () => within(bar).getByLabelText(t("send.leaveOut"));
@@ -220,7 +221,7 @@ test("a name that is no text is asked for by its bytes", async () => {
   await waitFor(() => expect(names()).toEqual(["caf\\xe9"]));
   await user.keyboard(" ");
   await user.click(screen.getByRole("button", { name: t("browse.get") }));
-  expect(shell.called("get")[0]!.paths).toEqual([{ share: "runs", names: [{ path: "caf\\xe9", path_bytes: "636166e9" }] }]);
+  expect(shell.called("get")[0]!.picked).toEqual({ folder: { share: "runs", names: [] }, names: [{ path: "caf\\xe9", path_bytes: "636166e9" }] });
 });
 
 test("an entry that cannot be read says why and is not got, and a fault of getting is said", async () => {
@@ -256,15 +257,57 @@ test("a device that cannot be reached leaves its last list in grey, and is tried
   expect(shell.called("browse")).toHaveLength(5);
 });
 
-test("more than can be asked for at once is got as a folder", async () => {
-  const many = Array.from({ length: 1_100 }, (_, number) => entry(`file-${number}`));
-  const shell = await open({ runs: { pages: [many.slice(0, 500), many.slice(500)] } }, { get: () => moving() });
-  await waitFor(() => expect(shell.app.browse.listed.rows).toHaveLength(1_100));
+/** A share with so many files, all of them selected. */
+async function openMany(names: string[]) {
+  const shell = await open({ runs: { pages: [names.map((name) => entry(name))] } }, { get: () => moving() });
+  await waitFor(() => expect(shell.app.browse.listed.rows).toHaveLength(names.length));
   await user.keyboard("{Control>}a{/Control}");
-  const bar = screen.getByRole("group", { name: t("browse.action") });
-  expect(bar).toHaveTextContent(t("browse.tooMuch", { n: 1_100 }));
+  return { shell, bar: screen.getByRole("group", { name: t("browse.action") }) };
+}
+
+test("of a large folder exactly the selected entries are got", async () => {
+  const { shell, bar } = await openMany(Array.from({ length: 5_000 }, (_, number) => `file-${String(number).padStart(4, "0")}`));
+  await user.keyboard("{Home}{Shift>}{PageDown}{PageDown}{/Shift}");
+  shell.app.browse.picks.pick(shell.app.browse.listed.rows, shell.app.browse.listed.rows[1_999]!, { shift: true, ctrl: false });
+  await waitFor(() => expect(bar).toHaveTextContent(t("browse.picked", { n: 2_000 })));
+  await user.click(within(bar).getByRole("button", { name: t("browse.get") }));
+  const { picked } = shell.called("get")[0] as { picked: { folder: unknown; names: { path: string }[] } };
+  expect(picked.folder).toEqual({ share: "runs", names: [] });
+  expect([picked.names.length, picked.names.at(-1)]).toEqual([2_000, { path: "file-1999" }]);
+});
+
+test.each([
+  ["entries", Array.from({ length: 65_537 }, (_, number) => `${number}`)],
+  ["bytes of their names", Array.from({ length: 20_000 }, (_, number) => `${"ä".repeat(105)}${number}`)],
+])("more %s than can be asked for at once are got as a folder, which is said before", async (_, names) => {
+  const { shell, bar } = await openMany(names);
+  expect(bar).toHaveTextContent(t("browse.tooMuch", { n: names.length }));
   await user.click(within(bar).getByRole("button", { name: t("browse.getAll", { name: "runs" }) }));
-  expect(shell.called("get")[0]!.paths).toEqual([{ share: "runs", names: [] }]);
+  expect(shell.called("get")[0]!.picked).toEqual({ folder: { share: "runs", names: [] }, names: [] });
+});
+
+test("a limit of getting is typed in megabytes, shown while it is folded away, and remembered by device until that is forgotten", async () => {
+  const shell = await open(FOLDERS, { get: () => moving() });
+  await waitFor(() => expect(names()).toHaveLength(3));
+  const bar = () => screen.getByRole("group", { name: t("browse.action") });
+  const options = () => user.click(within(bar()).getByRole("button", { name: t("send.options") }));
+  const get = () => user.click(within(bar()).getByRole("button", { name: t("browse.getAll", { name: "runs" }) }));
+  await options();
+  const limit = within(bar()).getByLabelText(t("browse.limit"));
+  await user.type(limit, "fast");
+  expect(limit).toHaveAccessibleDescription(t("settings.limitBad", { least: "0.001" }));
+  await user.clear(limit);
+  await user.type(limit, "2,5");
+  await options();
+  expect(bar()).toHaveTextContent(t("send.limited", { rate: "2.5 MB/s" }));
+  await get();
+  expect(shell.called("get")[0]!.limit).toBe(2_500_000);
+  shell.app.browse.open({ ...labWs, id: "cd".repeat(32) });
+  expect(shell.app.browse.how.limit).toBeNull();
+  shell.app.browse.open(labWs);
+  expect(shell.app.browse.how.limit).toBe(2_500_000);
+  shell.tell({ event: "devicesChanged", devices: [] });
+  await waitFor(() => expect(getLimitOf(labWs.id)).toBeNull());
 });
 
 test("a device that is forgotten meanwhile is left", async () => {

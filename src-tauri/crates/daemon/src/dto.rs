@@ -20,7 +20,7 @@ use ringway_model::{
 use serde::{Deserialize, Serialize};
 
 pub use about::About;
-pub use browsing::{ListingPage, PathThere, UnreadThere};
+pub use browsing::{ListingPage, PathThere, PickedThere, UnreadThere};
 pub use choice::{Chosen, ChosenSize, ChosenSource, ItemSize, MergedSource, Sent, SizeState, SourceKind, Waiting};
 pub use copying::CopyFolder;
 pub use given_path::GivenPath;

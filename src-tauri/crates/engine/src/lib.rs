@@ -36,6 +36,7 @@ pub use local::paths::Paths;
 pub use reach::discovery::{Announced, Nearby};
 pub use receiving::asking::Asker;
 pub use receiving::event::ReceiverEvent;
+pub use receiving::getting::picked::picked;
 pub use receiving::receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_sys::heap::return_large_blocks;
 pub use ringway_sys::output::was_closed as is_output_closed;

@@ -21,7 +21,7 @@ pub(super) mod types {
 
     pub(crate) use crate::dto::{
         About, Again, Chosen, ComparedBefore, CopyFolder, Earlier, Everything, GivenPath, ListingPage, Moving,
-        NoteContents, PathThere, Recipient, Sent, SettingsChange, StartAtLogin, UnfinishedList, View,
+        NoteContents, PathThere, PickedThere, Recipient, Sent, SettingsChange, StartAtLogin, UnfinishedList, View,
     };
 }
 
@@ -177,20 +177,24 @@ macro_rules! operations {
                     task |shared| shared.app.browsing.read(listing).await?;
                 /// Gives up what this client has listed, and leaves the device.
                 StopBrowsing stop_browsing -> () = ordered |guest| guest.stop_browsing();
-                /// Gets entries of a paired device, all of one share, into the receive folder,
-                /// without what the patterns leave out: one a line, as in a .gitignore file.
+                /// Gets what was picked in a folder of a paired device into the receive folder,
+                /// `limit` bytes/s at most, without what the patterns leave out of each entry: one
+                /// a line, as in a .gitignore file.
                 Get get(
                     device: String,
-                    paths: Vec<PathThere>,
+                    picked: PickedThere,
                     on_conflict: OnConflict,
                     verify: bool,
+                    limit: Option<u64>,
                     leave_out: String
                 ) -> Moving = blocking |app| {
-                    let how = HowToGet { on_conflict, verify, leave_out };
-                    app.getting.get(&device, paths, how, None)?
+                    let how = HowToGet { on_conflict, verify, limit, leave_out };
+                    app.getting.get(&device, picked, how, None)?
                 };
-                /// Gets again what the transfer of that id got, into the same folder.
-                GetAgain get_again(id: String) -> Moving = blocking |app| app.getting.again(&id)?;
+                /// Gets again what the transfer of that id got, into the same folder, at most
+                /// `limit` bytes/s.
+                GetAgain get_again(id: String, limit: Option<u64>) -> Moving =
+                    blocking |app| app.getting.again(&id, limit)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
                 SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> SettingsInForce =
                     task |shared| {
@@ -213,16 +217,16 @@ macro_rules! operations {
                     let change = SettingsChange { receiving: Some(receiving), ..Default::default() };
                     shared.app.settings.change(change).await?
                 };
-                /// Whether, and by what, the service starts when this user logs in.
-                StartAtLogin start_at_login -> StartAtLogin = blocking |app| app.settings.start_at_login()?;
-                /// Switches the start at login on or off.
-                SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
                 /// Stores whether the service keeps the access control lists of what it receives
                 /// and gets.
                 SetAcls set_acls(acls: bool) -> SettingsInForce = task |shared| {
                     let change = SettingsChange { acls: Some(acls), ..Default::default() };
                     shared.app.settings.change(change).await?
                 };
+                /// Whether, and by what, the service starts when this user logs in.
+                StartAtLogin start_at_login -> StartAtLogin = blocking |app| app.settings.start_at_login()?;
+                /// Switches the start at login on or off.
+                SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
                     blocking |app| app.settings.set_start_at_login(on)?;
                 /// This program's version, and where it keeps what it owns.
                 About about -> About = blocking |app| app.about()?;
@@ -296,18 +300,19 @@ macro_rules! operations {
                 /// picked.
                 GetFolderPicked get_folder_picked -> Option<GivenPath> =
                     blocking |app| app.getting.folder_picked.offered().map(GivenPath);
-                /// Gets entries of a paired device's share into that folder.
+                /// Gets what was picked in a folder of a paired device into that folder.
                 GetInto get_into(
                     device: String,
-                    paths: Vec<PathThere>,
+                    picked: PickedThere,
                     on_conflict: OnConflict,
                     verify: bool,
+                    limit: Option<u64>,
                     leave_out: String,
                     folder: GivenPath,
                     into_home: IntoHome
                 ) -> Moving = blocking |app| {
-                    let how = HowToGet { on_conflict, verify, leave_out };
-                    app.getting.get(&device, paths, how, Some((folder.0, into_home)))?
+                    let how = HowToGet { on_conflict, verify, limit, leave_out };
+                    app.getting.get(&device, picked, how, Some((folder.0, into_home)))?
                 };
                 /// Changes settings, all or none.
                 ChangeSettings change_settings(change: SettingsChange) -> SettingsInForce =

@@ -25,9 +25,8 @@ use crate::dto::{AppEvent, Update};
 /// Time for the service's first line: it says it before it does anything else.
 const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes of a path in JSON are six at the most each (`\u00NN`), so that so many of them fit into a
-/// line.
-const GATHERED_AT_ONCE_MAX: usize = REQUEST_LEN_MAX / 8;
+/// Bytes of the paths in one line. Each is six at the most in JSON (`\u00NN`).
+const GATHERED_AT_ONCE_MAX: usize = 128 << 10;
 
 /// What the service says unasked.
 pub enum Notice {

@@ -31,6 +31,9 @@ const CALLS_MAX: usize = 32;
 /// dropped at once.
 const GATHERED_BYTES_MAX: usize = 64 << 20;
 
+/// Bytes that are kept for the next line of a client: most lines are shorter.
+const LINE_KEPT_MAX: usize = 64 << 10;
+
 /// Time for the last line to a client that is let go.
 const LAST_LINE_TIME_MAX: Duration = Duration::from_secs(1);
 
@@ -101,6 +104,8 @@ impl Guest {
                 Ok(request) => request,
                 Err(error) => return self.misunderstood(error),
             };
+            line.clear();
+            line.shrink_to(LINE_KEPT_MAX);
             let outbox = self.outbox.clone();
             match self.perform(call).await {
                 Performed::Now(answer) => answered(&outbox, number, answer),

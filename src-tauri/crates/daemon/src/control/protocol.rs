@@ -10,11 +10,12 @@ pub use crate::dto::GivenPath;
 use crate::dto::{AppEvent, Update};
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 18;
+pub const PROTOCOL: u32 = 19;
 
-/// The longest line of a client, without its end: calls are short, and paths come in pieces
-/// ([`Call::Gather`]).
-pub const REQUEST_LEN_MAX: usize = 1 << 20;
+/// The longest line of a client, without its end. The longest call gets picked entries of a folder:
+/// 65,536 names with 4 MiB, whose bytes take seven each at most (`\xNN`, and two digits more).
+/// Paths of this device come in pieces ([`Call::Gather`]).
+pub const REQUEST_LEN_MAX: usize = 32 << 20;
 
 /// The longest line of the service. What the transfers that are listed failed with, a thousand
 /// entries each with names as long as they may be, is what makes an answer long.
@@ -57,7 +58,7 @@ page_fields!(
 );
 
 // What a path in another device's share says, that device looks at.
-page_fields!(PathThere);
+page_fields!(PathThere, PickedThere);
 
 impl<T: PageField> PageField for Option<T> {}
 
@@ -216,7 +217,7 @@ mod tests {
         r#"{"changeSettings":{"change":{"receiveFolder":"/home","intoHome":"dot_names"}}}"#,
         r#"{"addShare":{"folder":"/etc","name":"a","with":{"with":"all"},"allowHome":true}}"#,
         r#"{"shareChosen":{"chosen":1,"name":null,"with":{"with":"all"},"allowHome":true}}"#,
-        r#"{"getInto":{"device":"a","paths":[],"onConflict":"replace","verify":false,"leaveOut":"","folder":"/home","intoHome":"dot_names"}}"#,
+        r#"{"getInto":{"device":"a","picked":{"folder":{"share":"a","names":[]},"names":[]},"onConflict":"replace","verify":false,"limit":null,"leaveOut":"","folder":"/home","intoHome":"dot_names"}}"#,
         r#"{"watch":{"id":"a"}}"#,
         r#""beWindow""#,
         r#"{"raise":{"paths":["/etc"],"view":null,"token":null}}"#,

@@ -25,6 +25,17 @@ impl TryFrom<PathThere> for PathInShare {
     }
 }
 
+/// What a person picked in a folder of another device's share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(deny_unknown_fields)]
+pub struct PickedThere {
+    /// The folder.
+    pub folder: PathThere,
+    /// The names of its entries that were picked; none means the folder itself.
+    pub names: Vec<PathText>,
+}
+
 /// An entry that could not be read, or a folder whose entries could not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]

@@ -56,6 +56,18 @@ impl PathInShare {
         RelPath::new(&self.path).unwrap_or(RelPath::ROOT)
     }
 
+    /// An entry of the folder there.
+    ///
+    /// # Errors
+    /// [`Invalid::ShareReference`] for a name that no entry can have.
+    pub(crate) fn entry(&self, name: &[u8]) -> Result<Self, Fault> {
+        if name.is_empty() || name.contains(&b'/') {
+            return Err(Fault::Invalid(Invalid::ShareReference));
+        }
+        let path = if self.path.is_empty() { name.to_vec() } else { [&*self.path, name].join(&b'/') };
+        Self::new(self.share.clone(), path, false)
+    }
+
     /// The same, as an offer names where it is to land.
     pub(crate) fn place(&self) -> InShare {
         InShare { share: self.share.clone(), path: self.path.clone() }

@@ -1,6 +1,7 @@
 //! Getting entries of another device's share: this end dials, for the session and for all lanes,
 //! and takes in what the other end then offers. The request itself is consent, and nothing that was
 //! not asked for is taken in.
+pub(crate) mod picked;
 pub(crate) mod planning;
 mod request;
 

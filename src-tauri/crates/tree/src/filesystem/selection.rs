@@ -20,7 +20,7 @@ use listed::{Listed, Place};
 use pattern::Compiled;
 
 pub use listed::Met;
-pub use pattern::{of_line, of_lines, to_line};
+pub use pattern::{of_line, of_lines, one_folder_down, to_line};
 
 /// The most patterns. Each entry is compared with all of them, at some 50 ns each: more would make
 /// a walk more than a hundred times as slow.

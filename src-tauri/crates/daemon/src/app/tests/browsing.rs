@@ -4,7 +4,7 @@ use ringway_model::{Pattern, Selection, ShareName, SharedWith, TransferAction};
 
 use super::*;
 use crate::app::{HowToGet, Visit};
-use crate::dto::{ListingPage, PathThere};
+use crate::dto::{ListingPage, PathThere, PickedThere};
 
 /// Two devices that are paired, the second of which shares a folder `runs`; and that one's id.
 async fn met() -> (Machine, Machine, String) {
@@ -21,11 +21,15 @@ async fn met() -> (Machine, Machine, String) {
 }
 
 fn keeping_both(verify: bool, leave_out: &str) -> HowToGet {
-    HowToGet { on_conflict: OnConflict::RenameTop, verify, leave_out: leave_out.to_owned() }
+    HowToGet { on_conflict: OnConflict::RenameTop, verify, limit: None, leave_out: leave_out.to_owned() }
 }
 
 fn there(names: &[&str]) -> PathThere {
     PathThere { share: ShareName::new("runs").unwrap(), names: names.iter().map(|name| (*name).into()).collect() }
+}
+
+fn picked(folder: &[&str], names: &[&str]) -> PickedThere {
+    PickedThere { folder: there(folder), names: names.iter().map(|name| (*name).into()).collect() }
 }
 
 impl Machine {
@@ -134,7 +138,7 @@ async fn a_device_that_has_gone_and_comes_back_is_browsed_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_got_is_a_transfer_that_can_be_got_again() {
     let (near, mut far, id) = met().await;
-    let moving = near.app.getting.get(&id, vec![there(&["night"])], keeping_both(true, ""), None).unwrap();
+    let moving = near.app.getting.get(&id, picked(&["night"], &[]), keeping_both(true, ""), None).unwrap();
     assert_eq!((moving.transfer.direction, moving.transfer.target.as_deref()), (Direction::Receiving, Some("far")));
     assert_eq!(moving.transfer.in_share, Some("runs/night".into()));
     let served = far.event(|event| match event {
@@ -153,7 +157,7 @@ async fn what_is_got_is_a_transfer_that_can_be_got_again() {
     assert_eq!(past.status.actions, [TransferAction::OpenFolder, TransferAction::GetAgain, TransferAction::Remove]);
 
     std::fs::write(far.runs_folder().join("night/result"), "better").unwrap();
-    let again = near.app.getting.again(&moving.transfer.id).unwrap();
+    let again = near.app.getting.again(&moving.transfer.id, None).unwrap();
     let report = near.ended(&again.transfer.id).await;
     assert_eq!((report.outcome, report.counts.moved), (Outcome::Complete, 6));
     assert_eq!(std::fs::read(near.inbox().join("night/result")).unwrap(), b"better");
@@ -162,22 +166,62 @@ async fn what_is_got_is_a_transfer_that_can_be_got_again() {
     let past = far.app.history.page(&PastQuery::default()).unwrap().remove(0);
     assert_eq!((past.past.target, past.status.actions), (None, vec![TransferAction::Remove]));
     assert_eq!(past.past.in_share, Some("runs/night".into()));
-    assert_eq!(far.app.getting.again(&served.transfer.id).err(), Some(Fault::Gone));
+    assert_eq!(far.app.getting.again(&served.transfer.id, None).err(), Some(Fault::Gone));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_matches_a_pattern_is_not_got_nor_got_again() {
     let (near, _far, id) = met().await;
     let get =
-        |leave_out: &str| near.app.getting.get(&id, vec![there(&["night"])], keeping_both(false, leave_out), None);
+        |leave_out: &str| near.app.getting.get(&id, picked(&["night"], &[]), keeping_both(false, leave_out), None);
     let refused = get("logs/\na[b").err();
     assert!(matches!(refused, Some(Fault::Invalid(ringway_model::Invalid::Pattern { .. }))), "{refused:?}");
     let got = get("logs/\n").unwrap().transfer.id;
     assert_eq!(near.ended(&got).await.outcome, Outcome::Complete);
-    let again = near.app.getting.again(&got).unwrap().transfer.id;
+    let again = near.app.getting.again(&got, None).unwrap().transfer.id;
     assert_eq!(near.ended(&again).await.outcome, Outcome::Complete);
     let night = near.inbox().join("night");
     assert!(night.join("result").exists() && !night.join("logs").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_picked_entries_each_is_got_and_no_other() {
+    let (near, far, id) = met().await;
+    let many = far.runs_folder().join("many");
+    std::fs::create_dir_all(many.join("folder/deep")).unwrap();
+    for name in ["folder/keep", "folder/x.tmp", "folder/top", "folder/deep/top"] {
+        std::fs::write(many.join(name), "x").unwrap();
+    }
+    let name = |number: usize| format!("{number:04}.tmp");
+    (0..2_500).for_each(|number| std::fs::write(many.join(name(number)), "").unwrap());
+    let wanted: Vec<_> = (0..2_000).map(name).chain(["folder".to_owned()]).collect();
+    let names: Vec<_> = wanted.iter().map(String::as_str).collect();
+    let get = |limit| {
+        let how = HowToGet { limit, ..keeping_both(false, "*.tmp\n/top") };
+        near.app.getting.get(&id, picked(&["many"], &names), how, None)
+    };
+    assert!(matches!(get(Some(1)), Err(Fault::Invalid(ringway_model::Invalid::Limit))));
+    let got = get(None).unwrap().transfer.id;
+    let report = near.ended(&got).await;
+    assert_eq!((report.outcome, report.counts.files, report.counts.excluded), (Outcome::Complete, 2_002, 2));
+    let there = |name: &str| near.inbox().join(name).exists();
+    assert!(wanted.iter().all(|name| there(name)) && !there(&name(2_000)) && !there("many"));
+    for (name, is_there) in
+        [("folder/keep", true), ("folder/deep/top", true), ("folder/top", false), ("folder/x.tmp", false)]
+    {
+        assert_eq!(there(name), is_there, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_get_keeps_to_its_limit() {
+    let (near, far, id) = met().await;
+    std::fs::write(far.runs_folder().join("large"), vec![7; 1_000_000]).unwrap();
+    let how = HowToGet { limit: Some(500_000), ..keeping_both(false, "") };
+    let began = std::time::Instant::now();
+    let got = near.app.getting.get(&id, picked(&[], &["large"]), how, None).unwrap().transfer.id;
+    assert_eq!(near.ended(&got).await.outcome, Outcome::Complete);
+    assert!(began.elapsed() > Duration::from_secs(1), "{:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +231,7 @@ async fn another_folder_is_taken_if_it_may_be_and_is_offered_again() {
     std::fs::create_dir(&folder).unwrap();
     let get = |folder: &Path| {
         let into = Some((folder.to_owned(), ringway_model::IntoHome::Refuse));
-        near.app.getting.get(&id, vec![there(&["night", "result"])], keeping_both(false, ""), into)
+        near.app.getting.get(&id, picked(&["night"], &["result"]), keeping_both(false, ""), into)
     };
     let own = get(&near.folder.path().join("data")).err();
     assert!(matches!(own, Some(Fault::Invalid(_))), "{own:?}");
@@ -219,7 +263,7 @@ async fn what_a_command_has_got_since_into_a_new_folder_is_got_again_into_that_o
     let (near, _far, _) = met().await;
     let folder = near.folder.path().join("results");
     let again = async |got: &str| {
-        let moving = near.app.getting.again(got).unwrap();
+        let moving = near.app.getting.again(got, None).unwrap();
         near.ended(&moving.transfer.id).await.outcome
     };
     std::fs::create_dir(&folder).unwrap();
@@ -248,6 +292,6 @@ async fn what_is_not_remembered_whole_is_not_offered_to_be_got_again() {
         let past = near.app.history.page(&PastQuery::default()).unwrap().remove(0);
         assert_eq!(past.past.id.to_string(), got);
         assert_eq!(past.status.actions.contains(&TransferAction::GetAgain), is_remembered);
-        assert_eq!(near.app.getting.again(&got).err(), (!is_remembered).then_some(Fault::TooManySent));
+        assert_eq!(near.app.getting.again(&got, None).err(), (!is_remembered).then_some(Fault::TooManySent));
     }
 }

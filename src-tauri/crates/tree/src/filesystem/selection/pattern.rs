@@ -68,6 +68,23 @@ impl Compiled {
     }
 }
 
+/// The same pattern, for what is in each folder below a source, as if that folder were the source.
+/// It leaves out nothing directly in the source.
+pub fn one_folder_down(pattern: &Pattern) -> Pattern {
+    let down = |text: &[u8]| {
+        let line = without_blanks(text.strip_suffix(b"\r").unwrap_or(text));
+        let is_path = line.strip_suffix(b"/").unwrap_or(line).contains(&b'/');
+        match (is_path, text.strip_prefix(b"/").unwrap_or(text)) {
+            (true, text) => [b"/*/", text].concat(),
+            (false, text) => [b"/*/**/", text].concat(),
+        }
+    };
+    match pattern {
+        Pattern::Exclude(text) => Pattern::Exclude(down(text)),
+        Pattern::Include(text) => Pattern::Include(down(text)),
+    }
+}
+
 /// The pattern in a line of a file that is written as a .gitignore file is; none in a blank line
 /// and a comment. A line that begins with `!` includes. A byte order mark before the first line is
 /// skipped, as git does.

@@ -36,6 +36,35 @@ fn the_last_pattern_that_matches_decides() {
 }
 
 #[test]
+fn one_folder_down_a_pattern_matches_what_it_matched_in_the_folder() {
+    const PATTERNS: [&str; 20] = [
+        "*.o", "x", "x/", "/x", "/x/", "x/y", "/x/y/", "**", "/**", "**/x", "x/**", "x/**/y", "*", "?", "[xy]", "\\!x",
+        " x", "x ", "x\\ ", "*/y\r",
+    ];
+    const PATHS: [&str; 12] = ["x", "y", "a.o", "x/y", "y/x", "x/a.o", "x/y/x", "a/x/y", "x/a/y", "!x", " x", "x "];
+    for pattern in PATTERNS {
+        let excluded = Pattern::Exclude(pattern.into());
+        let of = |pattern| Filter::new(&Selection { patterns: vec![pattern], paths: None }).unwrap().unwrap();
+        let (here, down) = (of(excluded.clone()), of(one_folder_down(&excluded)));
+        let included = Filter::new(&Selection {
+            patterns: vec![Pattern::Exclude(b"/**".into()), one_folder_down(&Pattern::Include(pattern.into()))],
+            paths: None,
+        });
+        let included = included.unwrap().unwrap();
+        for path in PATHS {
+            let below = format!("folder/{path}").into_bytes();
+            for is_folder in [true, false] {
+                let is_out = leaves_out(&here, path.as_bytes(), is_folder);
+                assert_eq!(leaves_out(&down, &below, is_folder), is_out, "{pattern}: {path}");
+                assert_eq!(leaves_out(&included, &below, is_folder), !is_out, "!{pattern}: {path}");
+                let is_top = !path.contains('/');
+                assert!(!(is_top && leaves_out(&down, path.as_bytes(), is_folder)), "{pattern}: {path} itself");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_pattern_may_begin_like_a_comment_or_a_negation() {
     let both = filter(&[("#x", true), ("!y", true)]);
     assert!(leaves_out(&both, b"#x", false) && leaves_out(&both, b"!y", false) && !leaves_out(&both, b"y", false));
