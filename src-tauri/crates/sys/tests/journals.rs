@@ -63,7 +63,7 @@ fn only_a_journal_makes_ext4_write_names_behind_contents() {
                         assert_eq!(is_ordered(&at), expected, "{kind}, on a confined thread");
                     });
                 }),
-                Err(why) => skipped(&format!("{TEST}: {kind}, confined"), &why.to_string()),
+                Err(why) => skipped(&format!("{TEST}: {kind}, confined"), &format!("{why:?}")),
             }
             run(&["umount"], &[&at]).unwrap();
         }
