@@ -345,7 +345,7 @@ async fn other_name_of_a_file_that_was_replaced_counts_as_no_change_of_the_owner
     fs::hard_link(laptop.path("both/one/a"), laptop.path("both/two/b")).unwrap();
     let mut waiting = Waiting::new(&laptop, &lab).await;
     let offer = waiting.offer_all(&["both/one", "both/two"]).await;
-    end(offer, OnConflict::RenameTop).await;
+    end(offer.0, offer.1, OnConflict::RenameTop).await;
     let (a, b) = (lab.path("in/one/a"), lab.path("in/two/b"));
     assert_eq!(fs::metadata(&a).unwrap().ino(), fs::metadata(&b).unwrap().ino());
     write("both/one/a", "new a");
