@@ -76,7 +76,7 @@ async fn a_plan_names_only_what_the_get_would_take_and_adds_up() {
         let is_ours = |path: &PathBuf| path.starts_with("a") && !path.starts_with("a/cache") && !path.ends_with("x.o");
         assert!(told.iter().all(is_ours), "{lie}: {told:?}");
     }
-    let honest = vec![(FOLDER, "a"), (FILE, "a/x"), (FILE, "a/y/cache"), (FOLDER, "a/y")];
+    let honest = [(FOLDER, "a"), (FILE, "a/x"), (FILE, "a/y/cache"), (FOLDER, "a/y")];
     let (told, report) = told_of(vec![(0, page(&honest[..2], None)), (0, page(&honest[2..], counts(2, 2)))]).await;
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
     assert_eq!(told, honest.iter().map(|(_, path)| PathBuf::from(path)).collect::<Vec<_>>());
