@@ -18,6 +18,11 @@ last() {
   grep -o "\"$1\":[0-9.]*" "$2" | tail -n 1 | cut -d : -f 2
 }
 
+# lanes FILE: how many a transfer had at its end.
+lanes() {
+  grep '"finished"' "$1" | grep -o '"lanes":[0-9]*' | tail -n 1 | cut -d : -f 2
+}
+
 # crossing NAME TREE [SEND_OPTION...]
 crossing() {
   name=$1 tree=$2
@@ -26,10 +31,22 @@ crossing() {
   cross "$name" "$tree" "127.0.0.1:$port" "$@"
   same "$name" "$tree" && [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
   verdict "$name: the tree arrives" $?
-  lanes=$(grep '"finished"' "$name/send.json" | grep -o '"lanes":[0-9]*' | tail -n 1 | cut -d : -f 2)
-  echo "figure $name $(last seconds "$name/send.json") $(du -sk "$tree" | cut -f 1) ${lanes:-0}"
+  grown=$(lanes "$name/send.json")
+  echo "figure $name $(last seconds "$name/send.json") $(du -sk "$tree" | cut -f 1) ${grown:-0}"
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ] || tell_about "$name"
   rm -rf "$name/inbox"
+}
+
+# fetching NAME TREE: a get of the tree by who has sent it in the crossing NAME.
+fetching() {
+  start_service "$1" "$2"
+  fetch "$1" "$2"
+  same "$1" "$2" && [ "$got" -eq 0 ] && [ "$served" -eq 0 ]
+  verdict "got $1: the tree arrives" $?
+  grown=$(lanes "$1/get.json")
+  echo "figure got-$1 $(last seconds "$1/get.json") $(du -sk "$2" | cut -f 1) ${grown:-0}"
+  [ "$got" -eq 0 ] && [ "$served" -eq 0 ] || tell_about "$1"
+  rm -rf "$1/inbox"
 }
 
 # Two thousand small files with little in them, and larger ones.
@@ -51,7 +68,7 @@ verdict "there is a long link" $?
 crossing many-files many
 crossing large-file larger
 crossing large-file-one-lane large --lanes 1
-grown=$(grep '"finished"' large-file/send.json | grep -o '"lanes":[0-9]*' | tail -n 1 | cut -d : -f 2)
+grown=$(lanes large-file/send.json)
 [ "${grown:-0}" -ge 4 ]
 verdict "a long link is given several lanes" $?
 grep -q '"network"' large-file/send.json
@@ -60,9 +77,14 @@ verdict "the network is named as what limits" $?
 # The first lanes fill this one, and more would only share it.
 /bin/tc qdisc change dev lo root netem delay 10ms rate "$rate" limit 20000
 crossing full-link larger
-grown=$(grep '"finished"' full-link/send.json | grep -o '"lanes":[0-9]*' | tail -n 1 | cut -d : -f 2)
 [ "${grown:-99}" -le 4 ]
 verdict "a full link is given no more lanes" $?
+
+# So near that with one processor it begins with one lane.
+/bin/tc qdisc change dev lo root netem delay 1ms rate "$rate" limit 20000
+fetching full-link larger
+[ "${grown:-0}" -ge 2 ]
+verdict "a get is given more lanes on the way while the network limits it" $?
 
 /bin/tc qdisc del dev lo root
 cd /

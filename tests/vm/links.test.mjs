@@ -15,6 +15,8 @@ const EXPECTED = [
   "a long link is given several lanes",
   "the network is named as what limits",
   "a full link is given no more lanes",
+  "got full-link: the tree arrives",
+  "a get is given more lanes on the way while the network limits it",
 ];
 
 test("long links", async (t) => {

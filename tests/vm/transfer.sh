@@ -82,7 +82,7 @@ fetch() {
   until_said '"finished"' "$at/serve.json"
   grep '"finished"' "$at/serve.json" | grep -q '"outcome":"complete"'
   served=$?
-  kill "$service"
+  as "$at/far" "$far_ringway" stop > "$at/stop" 2> "$at/stop.err"
   wait "$service"
 }
 
