@@ -183,7 +183,7 @@ describe("settings and devices", () => {
     const shell = await startWindow({ devices: [device] });
     await show("devices");
     const row = within(screen.getByRole("main")).getByRole("button", { name: /^lab-ws/ });
-    for (const fact of ["Last seen 1 hour ago", "Accept offers up to 20 GB", "Received 2.1 GB 2 hours ago"]) expect(row).toHaveTextContent(fact);
+    for (const fact of ["Last seen 1 hour ago", "Offers: Accept automatically up to 20 GB", "Received 2.1 GB 2 hours ago"]) expect(row).toHaveTextContent(fact);
     await user.click(row);
     expect(screen.getByText("10.0.0.5, 1 hour ago")).toBeVisible();
     shell.tell({ event: "nearbyChanged", nearby: [nearby({ paired_id: labWs.id, addresses: ["10.0.0.8:17464"] })] });
