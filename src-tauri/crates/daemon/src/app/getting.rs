@@ -22,7 +22,7 @@ pub(crate) struct HowToGet {
     pub(crate) on_conflict: OnConflict,
     /// Whether it is read back here.
     pub(crate) verify: bool,
-    /// Bytes a second; none where there is no limit but the other device's.
+    /// Bytes a second; `None` if only the other device limits it.
     pub(crate) limit: Option<u64>,
     /// What is left out: patterns as in a .gitignore file, one a line.
     pub(crate) leave_out: String,
