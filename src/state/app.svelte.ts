@@ -1,5 +1,5 @@
 // The whole of the window's state: starts it, and hands every event to the part that it concerns.
-import type { AppEvent, Chosen, Direction, Drag, Earlier, Everything, Fault, Ipc, Moving, Note, PairedDevice } from "../ipc";
+import type { AppEvent, Chosen, Drag, Earlier, Everything, Fault, Ipc, Moving, Note, PairedDevice } from "../ipc";
 import { t } from "../messages";
 import { endWords, titleWords } from "../transfer-words";
 import { isOfService, type VIEWS } from "../words";

@@ -43,8 +43,12 @@ export class PairAgain {
     this.isTrying = true;
     const answer = await this.#ipc.call({ pair: { target: aim.target, code: tidyCode(code) } });
     this.isTrying = false;
+    // Both are paired, whatever the window shows by now.
+    if (answer.status === "ok") {
+      if (this.aim === aim) this.giveUp();
+      return this.onKnown(aim.target.id, answer.data);
+    }
     if (this.aim !== aim) return;
-    if (answer.status === "ok") return this.#end(aim.target.id, answer.data);
     if (answer.error.code === "wrong_code") this.wrongTries += 1;
     this.fault = answer.error;
   }

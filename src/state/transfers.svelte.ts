@@ -26,6 +26,8 @@ export class Transfer {
   readonly isGot: boolean;
   /** The share that it is got from, and the path in that; empty where it is not got. */
   readonly place: string;
+  /** The drop box that it is sent into, or what was got first, as `SHARE/PATH`. */
+  readonly inShare: string;
   readonly startedAtMs: number;
   readonly #rates = new RateHistory();
   readonly #limits = new LimitHistory();
@@ -56,6 +58,7 @@ export class Transfer {
     this.isStartedHere = moving.target !== null;
     this.isGot = isGot(moving);
     this.place = placeOf(moving);
+    this.inShare = moving.in_share?.path ?? "";
     this.startedAtMs = moving.started_at * 1000;
     for (const { seconds, bytes, entries, limited_by: by, reconnected } of moving.series) {
       const ranMs = Math.round(seconds * 1000);
@@ -125,7 +128,7 @@ export function hasFailed({ status: { state } }: { status: TransferStatus }): bo
 
 /** Whether both moved the same between the same two devices, or into the same folder. */
 function isSame(one: Transfer, other: Transfer): boolean {
-  const key = ({ direction, title, more, place }: Transfer) => [direction, title, more, place].join("\0");
+  const key = ({ direction, title, more, inShare }: Transfer) => [direction, title, more, inShare].join("\0");
   const [id, otherId] = [one.progress.peer_id, other.progress.peer_id];
   // One that reached nobody has a target only.
   const areOfOne = id !== null && otherId !== null ? id === otherId : one.target !== "" && one.target === other.target;
@@ -134,10 +137,10 @@ function isSame(one: Transfer, other: Transfer): boolean {
 
 /** Whether a line of the history is of the same as one that runs. */
 function isLineOf(earlier: Earlier, running: Transfer): boolean {
-  const key = [running.direction, running.title, running.more, running.place].join("\0");
+  const key = [running.direction, running.title, running.more, running.inShare].join("\0");
   const { peer_id: id } = running.progress;
   const areOfOne = id !== null && earlier.peer_id !== null ? id === earlier.peer_id : running.target !== "" && running.target === earlier.target;
-  return key === [earlier.direction, earlier.title.path, earlier.more_names, placeOf(earlier)].join("\0") && areOfOne;
+  return key === [earlier.direction, earlier.title.path, earlier.more_names, earlier.in_share?.path ?? ""].join("\0") && areOfOne;
 }
 
 /** What has ended, the latest first. */

@@ -46,7 +46,7 @@ function allHelp(words = []) {
 }
 
 /** The long options that a help defines, each at the beginning of its line. */
-const optionsOf = (help) => [...new Set([...help.matchAll(/^ {2}(?:-\w, | {4})--([a-z][\w-]+)(?= <|\[|$)/gm)].map(([, name]) => name))];
+const optionsOf = (help) => [...new Set([...help.matchAll(/^ {2}(?:-\w, | {4})--([a-z][\w-]+)(?=[ \[]|$)/gm)].map(([, name]) => name))];
 
 /** Options that the page names of other programs: cp, rsync, firewall-cmd, cargo. */
 const OF_OTHERS = ["add-port", "attributes-only", "backup", "checksum", "copy-contents", "no-preserve", "parents", "permanent", "release", "reload", "remove-destination", "sparse", "strip-trailing-slashes"];

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { asked, eventually, oddTree } from "./harness.mjs";
+import { EXIT, asked, eventually } from "./harness.mjs";
 import { run, which } from "../setup/process.mjs";
 import { sharing } from "./sharing.mjs";
 
@@ -13,7 +13,7 @@ const skip = isRoot && which("setpriv") && which("prlimit") ? false : "takes roo
 const UID = 61_000 + (process.pid % 3_000);
 
 /** From fewer threads than the program needs to begin, to more than it needs. */
-const LIMITS = [4, 5, 6, 7, 8, 10, 14];
+const LIMITS = [4, 5, 6, 7, 8, 10, 14, 200];
 
 /** How long a command may take that tries again for a second. */
 const DEADLINE_MS = 30_000;
@@ -32,6 +32,7 @@ test("a command ends although the system starts no more threads for it, and so d
       const running = near.start([...words, "--json", "--retry", "1s"], { wrap });
       t.after(() => running.kill());
       await assert.doesNotReject(running.exit(DEADLINE_MS), `${name} with ${limit} threads`);
+      if (limit === LIMITS.at(-1)) assert.equal(running.status, EXIT.all, `enough threads: ${running.said()}`);
     }
   }
   await eventually("no transfer that is left there", async () => (await asked(far, ["status"])).every(({ event }) => event !== "transfer"));

@@ -125,7 +125,7 @@ for (const [language, said] of Object.entries(LANGUAGES)) {
     const devices = (await near.run(["devices", "--json"])).events;
     const target = { to: "device", id: devices.find(({ name }) => name === "mallory").id };
     const page = await openWindow(t, near, { LANG: said.LANG, LANGUAGE: language, LC_ALL: said.LANG });
-    const { value: past, error } = await asked(page, { past: { query: { direction: "sending", failed_only: false, search: "", before: null } } });
+    const { value: past, error } = await asked(page, { past: { query: { direction: "sending", failed_only: false, unresolved_only: false, search: "", before: null } } });
     assert.equal(error, undefined, JSON.stringify(error));
     const { value: again } = await asked(page, { chooseAgain: { id: past[0].id } });
     const send = (key) => invoking(page, key, "send", { chosen: again.chosen.id, target, code: null, verify: false, limit: null, leaveOut: "" });

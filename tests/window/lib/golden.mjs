@@ -85,7 +85,7 @@ export function calm(page) {
       [/[\d.,]+\s\w+ free\b/g, "120.0\u00a0GB free"],
       [/[\d.,]+\s\w+ afterwards\b/g, "119.9\u00a0GB afterwards"],
       [/Version \d\S*/g, "Version 1.0.0"],
-      [/[\d.]+\ss\./g, "2.3\u00a0s."],
+      [/[\d.]+\sm?s\./g, "2.3\u00a0s."],
       [/[\d.]+\s(\w+)\/s on average/g, "2.5\u00a0MB/s on average"],
       [/Valid for \d+ min/g, "Valid for 10 min"],
     ];

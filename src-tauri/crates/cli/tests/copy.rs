@@ -364,7 +364,7 @@ fn what_cannot_work_is_said_with_a_next_step() {
     place.copy(&["file", "none/"]).assert(1, &[], &["slash at its end asks for a folder"]);
     assert!(!place.at("dst").exists() && !place.at("none").exists());
     let events = place.copy(&["--json", "nope", "dst"]).events();
-    assert_eq!((&events[0]["event"], &events[0]["code"]), (&"error".into(), &"failed".into()));
+    assert_eq!((&events[0]["event"], &events[0]["code"]), (&"error".into(), &"path".into()));
 }
 
 #[test]

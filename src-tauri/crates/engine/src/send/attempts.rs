@@ -171,7 +171,7 @@ pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut imp
         };
         // The reported reason is what interrupted the transfer, not what the last attempt met. What
         // waited at the other end, and is not answered there any more, is interrupted by that.
-        let first = lost.take().filter(|first| !waits_there(first) || waits_there(&error)).unwrap_or(error);
+        let first = lost.take().filter(|first| waits_there(first) == waits_there(&error)).unwrap_or(error);
         let mut pause_ends = || *paused_until.get_or_insert_with(|| Instant::now() + PAUSE_TIME_MAX);
         if transfer.is_paused() || matches!(outage, Outage::Paused { by: Side::Here }) {
             match until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use ringway_model::{
@@ -28,17 +29,30 @@ mod tests;
 const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
 const RECEIVED_INTO_MAX: usize = 256;
 
-/// Whether the same was transferred later, for one that did not bring everything: true if all of it
-/// arrived, false if some of it failed again. One that reached nobody has a target only to compare.
-const AFTER: &str = r#"CASE WHEN is_whole THEN NULL ELSE (
-    SELECT max(later.is_whole) FROM past AS later
-    WHERE later.direction = past.direction AND later.title = past.title AND later.more = past.more
-      AND later.number > past.number AND later.running IS NULL AND later.in_share IS past.in_share
-      AND (later.is_whole OR later.ending = '{"outcome":"partial"}')
+/// Past transfers that are looked through for failures that nobody has resolved: each may have to be
+/// compared with all later ones of its title.
+const UNRESOLVED_LOOKED_AT: i64 = 1_000;
+
+/// Which later ones moved the same. One that reached nobody has a target only to compare.
+const LATER_OF_THE_SAME: &str = "
+    SELECT 1 FROM past AS later
+    WHERE later.title = past.title AND later.number > past.number AND later.direction = past.direction
+      AND later.more = past.more AND later.running IS NULL AND later.in_share IS past.in_share
       AND (later.device = past.device
         OR ((later.device IS NULL OR past.device IS NULL) AND later.target = past.target)
-        OR (past.direction = 2 AND later.target IS past.target AND later.paths = past.paths))
-    ) END AS later_whole"#;
+        OR (past.direction = 2 AND later.target IS past.target AND later.paths = past.paths))";
+
+/// Whether the same was transferred later, for one that did not bring everything: true if all of it
+/// arrived, false if some of it failed again. Each half has an index of its own
+/// (`schema::SCHEMA`), and ends at the first row found.
+static AFTER: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        r#"CASE WHEN is_whole THEN NULL
+             WHEN EXISTS ({LATER_OF_THE_SAME} AND later.is_whole) THEN 1
+             WHEN EXISTS ({LATER_OF_THE_SAME} AND later.ending = '{{"outcome":"partial"}}') THEN 0
+           END AS later_whole"#
+    )
+});
 
 /// What tells transfers of the same apart from others.
 fn what_moved(past: &Past) -> impl Eq + Hash + use<> {
@@ -125,13 +139,16 @@ impl Store {
         let mut is_unresolved = |found: &Remembered| {
             TransferState::ended(&found.past.report.outcome).has_failed() && named.insert(what_moved(&found.past))
         };
+        let after = &*AFTER;
         self.with_ended(|connection| {
+            let newest: Option<i64> = connection.query_row("SELECT max(number) FROM past", [], |row| row.get(0))?;
+            let newest = newest.unwrap_or_default();
             connection
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS}, {AFTER} FROM past
+                    "SELECT {COLUMNS}, {after} FROM past
                      WHERE running IS NULL AND NOT needs_code AND (:direction IS NULL OR direction = :direction)
                        AND (NOT :failed_only OR NOT is_whole)
-                       AND (NOT :unresolved_only OR (NOT is_whole AND later_whole IS NULL))
+                       AND (NOT :unresolved_only OR (number > :unresolved_from AND NOT is_whole AND later_whole IS NULL))
                        AND (:search IS NULL OR instr(words, :search))
                        AND (:before IS NULL OR number < :before)
                      ORDER BY number DESC"
@@ -141,6 +158,7 @@ impl Store {
                         ":direction": query.direction.map(direction_number),
                         ":failed_only": query.failed_only,
                         ":unresolved_only": query.unresolved_only,
+                        ":unresolved_from": newest.saturating_sub(UNRESOLVED_LOOKED_AT),
                         ":search": Some(query.search.trim().to_lowercase()).filter(|text| !text.is_empty()),
                         ":before": query.before.map(signed),
                     },

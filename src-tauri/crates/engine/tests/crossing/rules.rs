@@ -132,7 +132,7 @@ async fn what_waits_for_a_place_is_declined_once_its_receiver_stops() {
     let (sending, receiving) = crowded.waiting().await;
     crowded.receiver.stop().await;
     let report = ends(&receiving).await;
-    assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here, .. }), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Declined(DeclineReason::Stopped)), "{report:?}");
     let report = ends(&sending).await;
     assert!(matches!(failed(&report), Fault::Declined(DeclineReason::Stopped)), "{report:?}");
     timeout(LONG, crowded.receiver.no_offers()).await.expect("it has heard that");

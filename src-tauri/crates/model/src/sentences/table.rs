@@ -768,7 +768,7 @@ rows! {
     }
     DECLINED_HERE_STOPPED: "fault.declinedHere.stopped" {
         what: "Receiving was stopped here before the transfer began.",
-        next: "Receive again, then have {peer} send it again.",
+        next: "Turn receiving on again, then have {peer} send it again.",
     }
     CANCELLED_HERE: "fault.cancelled.here" {
         what: "Cancelled here.",

@@ -64,7 +64,7 @@ pub(crate) const SCHEMA: &str = "
     ) STRICT;
     CREATE INDEX IF NOT EXISTS past_failure_of ON past_failure (past);
     CREATE INDEX IF NOT EXISTS past_with ON past (device, number);
-    CREATE INDEX IF NOT EXISTS past_of ON past (title, number);
+    CREATE INDEX IF NOT EXISTS past_whole ON past (title, number) WHERE is_whole;
 ";
 
 /// Gives a file of an earlier version the columns that have been added since.
@@ -105,7 +105,10 @@ pub(crate) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
     }
     // Not before its column is there.
     connection.execute_batch("CREATE INDEX IF NOT EXISTS past_running ON past (running) WHERE running IS NOT NULL")?;
-    endings_as_text(connection)
+    endings_as_text(connection)?;
+    let partial =
+        r#"CREATE INDEX IF NOT EXISTS past_partial ON past (title, number) WHERE ending = '{"outcome":"partial"}'"#;
+    connection.execute_batch(partial)
 }
 
 /// Earlier versions kept how a transfer ended as bytes of their own. Of what failed, only that it

@@ -542,7 +542,7 @@ fn endings_of_an_earlier_version_are_read_and_new_ones_are_kept() {
         home.keep(Direction::Receiving, title, &complete(), &[]);
         let back = format!(
             "ALTER TABLE past ADD COLUMN old BLOB NOT NULL DEFAULT x'00'; UPDATE past SET old = x'{old}';
-             ALTER TABLE past DROP COLUMN ending; ALTER TABLE past RENAME COLUMN old TO ending;"
+             DROP INDEX past_partial; ALTER TABLE past DROP COLUMN ending; ALTER TABLE past RENAME COLUMN old TO ending;"
         );
         home.store.with(|connection| connection.execute_batch(&back)).unwrap();
         let later = Store::open(home.folder.path()).unwrap();
