@@ -32,7 +32,8 @@ test("a command ends although the system starts no more threads for it, and so d
       const running = near.start([...words, "--json", "--retry", "1s"], { wrap });
       t.after(() => running.kill());
       await assert.doesNotReject(running.exit(DEADLINE_MS), `${name} with ${limit} threads`);
-      if (limit === LIMITS.at(-1)) assert.equal(running.status, EXIT.all, `enough threads: ${running.said()}`);
+      // The user may not read all of what is sent.
+      if (limit === LIMITS.at(-1)) assert.ok([EXIT.all, EXIT.partial].includes(running.status), `enough threads: ${running.said()}`);
     }
   }
   await eventually("no transfer that is left there", async () => (await asked(far, ["status"])).every(({ event }) => event !== "transfer"));

@@ -29,8 +29,8 @@ mod tests;
 const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
 const RECEIVED_INTO_MAX: usize = 256;
 
-/// Past transfers that are looked through for failures that nobody has resolved: each may have to be
-/// compared with all later ones of its title.
+/// Past transfers that are looked through for failures that nobody has resolved: each may have to
+/// be compared with all later ones of its title.
 const UNRESOLVED_LOOKED_AT: i64 = 1_000;
 
 /// Which later ones moved the same. One that reached nobody has a target only to compare.
