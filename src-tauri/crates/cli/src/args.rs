@@ -98,7 +98,7 @@ pub(crate) enum Command {
     /// Get folders and files that another device shares with this one
     #[command(override_usage = GET_USAGE, after_long_help = with_statuses(&format!("{GET_HELP}\n\n{SELECTION_HELP}")))]
     Get(Box<GetArgs>),
-    /// Copy folders and files inside this device, as `cp -a` does
+    /// Copy folders and files on this device, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
     /// Receive in the background: the service that the window, the tray and the commands below talk
