@@ -39,6 +39,7 @@ const LAST_LINE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Serves a client until it goes, says nonsense, or does not read its events.
 pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64) {
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (reading, writing) = stream.into_split();
     let (lines, waiting) = mpsc::unbounded_channel();
     let outbox = Outbox { lines, queued: Arc::default(), overrun: Arc::default() };
@@ -48,6 +49,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64)
     let mut guest = Guest {
         shared: Arc::clone(shared),
         number,
+        pid,
         outbox: outbox.clone(),
         listener: None,
         gathered: Vec::new(),
@@ -72,6 +74,8 @@ pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64)
 struct Guest {
     shared: Arc<Shared>,
     number: u64,
+    /// Its process, if the kernel says which.
+    pid: Option<i32>,
     outbox: Outbox,
     listener: Option<Listener>,
     gathered: Vec<PathBuf>,
@@ -178,7 +182,7 @@ impl Guest {
     }
 
     fn be_window(&self) -> bool {
-        self.shared.be_window(self.number, &self.outbox)
+        self.shared.be_window(self.number, &self.outbox, self.pid)
     }
 
     fn watch(&mut self, id: String) -> Result<(), Fault> {

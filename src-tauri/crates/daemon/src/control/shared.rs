@@ -10,11 +10,29 @@ use super::protocol::{GivenPath, Told};
 use crate::app::App;
 use crate::dto::View;
 
+/// The client that is the window.
+struct Window {
+    number: u64,
+    outbox: Outbox,
+    /// Its process, if the kernel says which.
+    pid: Option<i32>,
+}
+
+/// Whether a process is not there any more, or is only waited for (proc_pid_stat(5)).
+fn has_ended(pid: i32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .map(|stat| stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()));
+    match state {
+        Ok(state) => matches!(state, Some('Z' | 'X')),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
 /// What all clients have in common.
 pub(super) struct Shared {
     pub(super) app: App,
     /// The client that is the window.
-    window: Mutex<Option<(u64, Outbox)>>,
+    window: Mutex<Option<Window>>,
     /// The clients that look who is nearby.
     looking: Mutex<HashSet<u64>>,
     /// How many clients there are.
@@ -36,11 +54,12 @@ impl Shared {
     }
 
     /// Makes a client the window, unless another one is.
-    pub(super) fn be_window(&self, number: u64, outbox: &Outbox) -> bool {
+    /// One whose process has ended is none, although its connection is not closed here yet.
+    pub(super) fn be_window(&self, number: u64, outbox: &Outbox, pid: Option<i32>) -> bool {
         let mut window = self.window.lock();
-        let is_it = window.as_ref().is_none_or(|(holder, _)| *holder == number);
+        let is_it = window.as_ref().is_none_or(|held| held.number == number || held.pid.is_some_and(has_ended));
         if is_it {
-            *window = Some((number, outbox.clone()));
+            *window = Some(Window { number, outbox: outbox.clone(), pid });
         }
         is_it
     }
@@ -48,7 +67,7 @@ impl Shared {
     /// Has the window come to the front; false without a window.
     pub(super) fn raise(&self, paths: Vec<GivenPath>, view: Option<View>, token: Option<String>) -> bool {
         let window = self.window.lock();
-        window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view, token })).is_some()
+        window.as_ref().map(|held| held.outbox.say(&Told::Raise { paths, view, token })).is_some()
     }
 
     /// It is listened for others as long as one client looks.
@@ -63,7 +82,7 @@ impl Shared {
     /// A client has gone.
     pub(super) fn left(&self, number: u64) {
         self.look_around(number, false);
-        self.window.lock().take_if(|(holder, _)| *holder == number);
+        self.window.lock().take_if(|held| held.number == number);
         self.present.send_modify(|present| *present -= 1);
     }
 }
