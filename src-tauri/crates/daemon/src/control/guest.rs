@@ -39,7 +39,8 @@ const LAST_LINE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Serves a client until it goes, says nonsense, or does not read its events.
 pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64) {
-    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    // The kernel says 0 of a process in another PID namespace (pid_namespaces(7)).
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid()).filter(|pid| *pid > 0);
     let (reading, writing) = stream.into_split();
     let (lines, waiting) = mpsc::unbounded_channel();
     let outbox = Outbox { lines, queued: Arc::default(), overrun: Arc::default() };

@@ -108,7 +108,7 @@ impl Nearby {
                     }
                     continue;
                 }
-                // The next failure is told of those that were missed.
+                // A device that was missed is asked about when it fails the next time.
                 Ok(fingerprint) = self.silent.recv() => {
                     for service in self.heard.services_of(fingerprint) {
                         // A daemon with too much to do forgets it later.
